@@ -9,7 +9,8 @@ import typer
 
 from experiments.ablate.run import ablate as measure_policies
 from experiments.ablate.sets import PROBES
-from experiments.catalogue import RUNNABLE
+from experiments.catalogue import EXPERIMENTS
+from experiments.context import ExperimentContext
 from experiments.data.appworld import appworld as load_appworld
 from experiments.data.sets import sets_in
 from experiments.data.toolret import agents
@@ -17,9 +18,8 @@ from experiments.data.toolret import toolret as load_toolret
 from experiments.fresh import write_results
 from experiments.recordings import Recordings
 from experiments.report import readme as pages
+from experiments.report.policies import HEAD, rows_of
 from experiments.report.render import build_report, write_report
-from experiments.studies.ablate import HEAD, rows_of
-from experiments.studies.context import ExperimentContext
 from mats.bootstrap.policies import NAMES as POLICIES
 from mats.evaluation.results import RESULTS
 from mats.evaluation.systems.models import Models
@@ -55,7 +55,7 @@ Results = Annotated[
 def run(
     data: Annotated[Path, typer.Option(help="Folder of judged data sets.", exists=True, file_okay=False)],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(RUNNABLE)}; default: all.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(EXPERIMENTS)}; default: all.")
     ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="Only this data set; may be given several times.")
@@ -64,7 +64,11 @@ def run(
         bool, typer.Option("--enriched", help="Pipelines search registries that the writer enriched, as in the paper.")
     ] = False,
     model_ids: Annotated[
-        list[str] | None, typer.Option("--model", metavar="ID", help="For `models`; may be given several times.")
+        list[str] | None,
+        typer.Option("--model", metavar="ID", help="For `models` and `rerankers`; several times for several."),
+    ] = None,
+    encoders: Annotated[
+        list[str] | None, typer.Option("--encoder", metavar="ID", help="For `retrievers`; several times for several.")
     ] = None,
     max_usd: MaxUsd = None,
     max_calls: MaxCalls = None,
@@ -75,8 +79,8 @@ def run(
     A system whose model is not configured is reported as not run; if one is, a budget is needed. `report` renders
     tables and figures.
     """
-    if unknown := set(names or ()) - RUNNABLE.keys():
-        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(RUNNABLE)}")
+    if unknown := set(names or ()) - EXPERIMENTS.keys():
+        raise typer.BadParameter(f"unknown experiment {', '.join(sorted(unknown))}: use {', '.join(EXPERIMENTS)}")
     recordings = _recordings(data, settings := Settings.from_env(os.environ))
     models = Models(settings, recorded=recordings.ask if recordings else None)
     if recordings is None and not models.lacking({"llm"}):
@@ -87,12 +91,13 @@ def run(
         recordings=recordings,
         sets=tuple(sets or sets_in(data)),
         model_ids=tuple(model_ids or ()),
+        encoders=tuple(encoders or ()),
         enriched=enriched,
     )
     with context as shared:
-        for name in names or RUNNABLE:
+        for name in names or EXPERIMENTS:
             began = time.monotonic()
-            results = RUNNABLE[name](shared)
+            results = EXPERIMENTS[name].run(shared)
             seconds = round(time.monotonic() - began, 1)
             used = {"used": shared.to_json(), "seconds": seconds}
             path = write_results(f"experiment-{name}", {**results, **used}, results_folder or data / "results")
@@ -160,8 +165,7 @@ def report(
 ) -> None:
     """Render the results of experiments as Markdown and figures, without measuring.
 
-    Writes report.md, report.json, and every figure as SVG and PNG. Lists the experiments that have no
-    results.
+    Writes report.md, and every figure as SVG and PNG. Lists the experiments that have no results.
     """
     rendered = build_report(results)
     paths = write_report(rendered, to)

@@ -36,6 +36,7 @@ _SERVING = tuple(f"{_MATS}/{name}" for name in ("usecases/stages.py", "usecases/
 _TOOLS = tuple(f"{_MATS}/{name}" for name in ("edge/mcp/tools.py", "edge/schema.py"))
 _OPENSEARCH = tuple(f"{_MATS}/adapters/opensearch/{name}.py" for name in ("index", "mapping"))
 _BENCHMARKS = f"{_HERE}/benchmarks"
+_FORM = tuple(f"{_HERE}/{name}.py" for name in ("measures", "panels"))  # Of experiments
 
 SOURCES: Mapping[str, Sequence[str]] = {
     "aws-cold": ("functions/*/handler.py", f"{_MATS}/bootstrap/cloud.py", "layers/vendor/requirements.txt"),
@@ -53,7 +54,13 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "bench-scale": (*_ANSWER, f"{_BENCHMARKS}/serving.py", f"{_HERE}/data/enlarge.py"),
     "bench-scanner": (f"{_MATS}/domain/capability/suspicion.*", f"{_BENCHMARKS}/scanner.py"),
     "experiment-ablate": (*_ANSWER, f"{_MATS}/domain/learning/*.py", f"{_HERE}/ablate/*.py"),
-    "experiment-language-model": (*_ANSWER, *_PROMPT, f"{_HERE}/studies/language_model.py", f"{_HERE}/recordings.py"),
+    "experiment-language-model": (
+        *_ANSWER,
+        *_FORM,
+        *_PROMPT,
+        f"{_HERE}/studies/language_model.py",
+        f"{_HERE}/recordings.py",
+    ),
     "vendor-layer": ("layers/*/requirements.txt", "infra/vendor.py"),
 }
 """What each results file depends on; any other experiment depends on what an answer does, and on its study."""
@@ -70,7 +77,7 @@ def sources_of(name: str) -> Sequence[str]:
     """Paths below the repository that a results file depends on, sorted. Raises LookupError: a pattern finds none."""
     study = f"{_HERE}/studies/{name.removeprefix('experiment-').replace('-', '_')}.py"
     found: set[str] = set()
-    for pattern in SOURCES.get(name, (*_ANSWER, study)):
+    for pattern in SOURCES.get(name, (*_ANSWER, *_FORM, study)):
         matches = {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob(pattern)}
         if not matches:
             raise LookupError(f"{name} depends on {pattern}, which is not there: correct {_HERE}/fresh.py")
@@ -123,15 +130,10 @@ def changed(name: str, results: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path} changed"
 
 
-def _is_decided(name: str) -> bool:
-    """Whether an experiment has no command any more; its section keeps what was found, and at which commit."""
-    return (REPOSITORY / _HERE / "studies" / "archive" / f"{name.removeprefix('experiment-')}.json").exists()
-
-
 def stale() -> Iterator[tuple[str, list[str], float]]:
     """Each results file that is older than its sources: its name, what changed, and the seconds that it takes."""
     for path in sorted(RESULTS.glob("*.json")):
-        if path.stem not in KEPT and not _is_decided(path.stem):
+        if path.stem not in KEPT:
             results = json.loads(path.read_text(encoding="utf-8"))
             if reasons := list(changed(path.stem, results)):
                 yield path.stem, reasons, float(results.get("seconds") or 60)

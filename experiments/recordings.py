@@ -4,17 +4,20 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from experiments.benchmarks.reranker import token_counter
 from mats.adapters.llm import ModelReply, Question, ToolCall
+from mats.bootstrap.models import prices
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
 from mats.domain.prompts.usage import Usage
 
+PRICED = "amazon.nova-micro-v1:0"  # The paper's reranker
 FIRST = "4407618"  # The commit of rows that name none
 _FEWEST = 0.5  # Share of a question's candidates that must have a recorded score; the others count as 0
 _QUERY = re.compile(r"<request>(.*)</request>")
@@ -40,6 +43,7 @@ class Recordings:
 
     folder: Path
     counts: Counter[str] = field(default_factory=Counter)  # Candidates by `scored` and `unmatched`, and `writer`
+    _matches: dict[str, tuple[int, int]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     @cached_property
@@ -56,6 +60,10 @@ class Recordings:
                     f"{self.folder / 'rerank.jsonl'}, row {number}, is no recorded request with its reply: remove it"
                 ) from error
         return replies
+
+    @cached_property
+    def _count_tokens(self) -> Callable[[str], int]:
+        return token_counter()
 
     @cached_property
     def _descriptions(self) -> Mapping[str, object]:
@@ -76,16 +84,27 @@ class Recordings:
         else:
             self._count(writer=1)
         call = ToolCall("recorded", question.prompt.tool["name"], arguments)
-        return ModelReply(stop="tool_use", calls=(call,), text="", usage=Usage())
+        return ModelReply(stop="tool_use", calls=(call,), text="", usage=self._estimate(question, arguments))
+
+    def _estimate(self, question: Question, arguments: object) -> Usage:
+        """The tokens of a request as sent now and of its reply, at the price of the paper's model."""
+        sent = (question.prompt.system, json.dumps(dict(question.prompt.tool)), *question.texts)
+        tokens = sum(map(self._count_tokens, sent)), self._count_tokens(json.dumps(arguments))
+        return prices().usage(PRICED, *tokens)
 
     def _scores(self, question: Question) -> tuple[list[float], str]:
         recorded, type_ = self._replies.get(_key(question.query), ((), ""))
         scores = [_score_of(line, recorded) for line in _lines("\n".join(question.texts))]
         unmatched = scores.count(None)
+        self._matches[_key(question.query)] = len(scores) - unmatched, unmatched
         if unmatched > len(scores) * (1 - _FEWEST):
             raise DependencyFailed(f"there is no recorded reply to this request ({unmatched} candidates have no score)")
         self._count(scored=len(scores) - unmatched, unmatched=unmatched)
         return [score or 0.0 for score in scores], type_
+
+    def matches(self, query: str) -> tuple[int, int]:
+        """Of the last answer to a query: how many candidates had a recorded score, and how many had none."""
+        return self._matches.get(_key(query), (0, 0))
 
     def _count(self, **numbers: int) -> None:
         with self._lock:
@@ -95,6 +114,11 @@ class Recordings:
         """The queries of a set that have a recorded reply, each with the commit whose request was answered."""
         rows = self._rows("rerank.jsonl")
         return {row["query_id"]: row.get("commit", FIRST) for row in rows if row["set"] == name}
+
+    @property
+    def written(self) -> Collection[str]:
+        """The ids of the registrations that have a recorded description."""
+        return self._descriptions.keys()
 
     def grades(self, name: str) -> Mapping[str, Mapping[str, float]]:
         """The judgements of a set: scores from 0 to 100 by id, by query."""

@@ -16,7 +16,7 @@ from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scores
 from mats.evaluation.systems.base import RankingSystem
-from mats.evaluation.systems.catalogue import VARIANTS, Variant, lexical, pipeline, plain_bm25
+from mats.evaluation.systems.catalogue import VARIANTS, FirstStage, Variant, lexical, pipeline, plain_bm25
 from mats.evaluation.systems.workbench import Workbench
 from mats.ports import SearchIndex
 from mats.usecases.discover import Discover
@@ -61,6 +61,11 @@ def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
     return replace(discover, index=cast(SearchIndex, index))
 
 
+def _papers(first_stage: FirstStage) -> FirstStage:
+    """The paper's pipeline over a first stage: without policies, which it does not have."""
+    return lambda discover: replace(first_stage(discover), policies=())
+
+
 def _bm25_over_our_text(bench: Workbench) -> RankingSystem:
     profiles = bench.discover.index.fetch([r.id for r in bench.dataset.registrations])
     return plain_bm25(bench, {id: " ".join(lexical_fields(profile).values()) for id, profile in profiles.items()})
@@ -77,10 +82,10 @@ BASELINES = (
     _picker("trial-and-err", "a model lists and tries; its final try counts", TrialAndError),
     Variant(name="bm25-text", description="plain BM25 over all the text that mats searches", build=_bm25_over_our_text),
     pipeline("dense", "vectors alone", dense, "encoder"),
-    pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", lexical, "llm"),
+    pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", _papers(lexical), "llm"),
     pipeline(
         "pipeline-dense", "vectors alone find, words are measured, the model reranks",
-        partial(dense, measures_bm25=True), "llm", "encoder",
+        _papers(partial(dense, measures_bm25=True)), "llm", "encoder",
     ),
 )  # fmt: skip
 SYSTEMS: Mapping[str, Variant] = {variant.name: variant for variant in BASELINES} | dict(VARIANTS)

@@ -2,21 +2,19 @@
 
 import json
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
+from experiments.report.cells import gained_lost
+from experiments.report.policies import table as policy_table
 from experiments.report.results import load_results, paper
 from experiments.report.scale import growth_table
 from experiments.report.security import attack_tables
-from experiments.studies.ablate import table as policy_table
-from experiments.studies.language_model import together
 from infra import cost
-from mats.evaluation.measures import estimate
 from mats.evaluation.results import Json
 from mats.local.cli.search import answer_lines
 from mats.resources import REPOSITORY
@@ -24,7 +22,6 @@ from mats.resources import REPOSITORY
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
-_CHANGES = ("gained", "lost")
 _MARKS = "<!-- {name}: rendered by `make readme` -->", "<!-- end of {name} -->"
 
 
@@ -36,53 +33,46 @@ _ENOUGH_MATCHED = 90  # Per cent of the candidates that have a recorded score; b
 
 
 def _problem() -> str:
-    results = load_results("experiment-language-model")
-    total = together(results)
-    documents = {name: one["documents"] for name, one in load_results("experiment-main")["sets"].items()}
-    sizes = [documents[name] for name in results["replies"] if name in documents]
-    firsts = {
-        arm: [hit for one in results["replies"].values() for hit in one["first"][arm]] for arm in total["by_label"]
-    }
-    scored, unmatched = results["matched"].get("scored", 0), results["matched"].get("unmatched", 0)
-    matched, p, mcp = 100 * scored / max(1, scored + unmatched), total["mcnemar"]["p"], load_results("bench-mcp")
+    called, graded = (load_results(f"experiment-{name}")["sets"] for name in ("language-model", "grades"))
+    systems, together = called["all"]["systems"], graded["all"]
+    sizes = [one["documents"] for name, one in called.items() if name in graded and name != "all"]
+    matched, mcp = 100 * systems["pipeline-hybrid"]["matched"], load_results("bench-mcp")
     return _template("problem").format(
         sets=NUMBERS[len(sizes)],
         fewest=min(sizes),
         most=max(sizes),
-        queries=total["queries"],
-        graded=total["graded"],
-        label={arm: _with_interval(hits) for arm, hits in firsts.items()},
-        grade={arm: 100 * share for arm, share in total["by_grade"].items()},
-        test=total["mcnemar"],
-        p="< 0.001" if p < 0.001 else f"{p:.3f}",
+        queries=called["all"]["queries"],
+        graded=together["queries"],
+        label={arm: _with_interval(one["metrics"]["match@1"]) for arm, one in systems.items()},
+        grade={arm: 100 * one["grade"]["mean"] for arm, one in together["systems"].items()},
+        change=gained_lost(systems["pipeline-hybrid"]["mcnemar"]),
         matched=matched,
         warning="" if matched >= _ENOUGH_MATCHED else ": too many for a fair row",
-        documents=documents["tools"],
+        documents=max(sizes),
         mcp=mcp,
         read=mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"],
     )
 
 
-def _with_interval(hits: Sequence[int]) -> str:
-    value = estimate(np.array(hits, dtype=float))
-    return f"{100 * value.mean:.0f} % [{100 * value.low:.0f}, {100 * value.high:.0f}]"
+def _with_interval(value: Json) -> str:
+    return f"{100 * value['mean']:.0f} % [{100 * value['low']:.0f}, {100 * value['high']:.0f}]"
 
 
 def _comparison() -> str:
-    systems, known = load_results("experiment-main")["sets"]["tools"]["systems"], paper()["scale"]
-    _, paper_last = known["systems"]["full-ctx"]
+    tools, known = load_results("experiment-main")["sets"]["tools"], paper()
+    of_paper = list(known["tables"]["fig:scaling-within"].values())[-1]
     peers = load_results("bench-peers")["sets"]["tools"]
     names = {"fastmcp": "fastmcp-bm25", "regex": "fastmcp-regex", "mats": "mats"}
     return _template("compare").format(
-        documents=load_results("experiment-scale")["systems"]["hybrid"][-1]["size"],
-        paper_last=100 * paper_last,
-        paper_size=known["sizes"][1],
+        documents=tools["documents"],
+        paper_last=100 * of_paper["full-ctx"]["match@1"],
+        paper_size=known["sizes"]["Tools / ToolRet"][0],
         crossover=known["crossover"],
         report="experiments/results/report/report.md",
-        paper_main=100 * paper()["main"]["rows"]["Tools / ToolRet"]["match@1"]["full-ctx"],
+        paper_main=100 * known["tables"]["tab:main-mat1"]["Tools / ToolRet"]["full-ctx"]["match@1"],
         drawn=peers["queries"],
         **{key: 100 * peers["systems"][name]["match@1"]["mean"] for key, name in names.items()},
-        **{name: 100 * systems[name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")},
+        **{name: 100 * tools["systems"][name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")},
     )
 
 
@@ -97,21 +87,16 @@ def _reach() -> str:
         for name in ("tools", "agents", "skills", "models")
     }
     benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
-    writer = load_results("experiment-language-model")["writer"].values()
-    return _template("reach").format(
-        **sets, **benchmarks, written=_written(writer, "written"), others=_written(writer, "others")
-    )
+    writer = load_results("experiment-writer")["sets"]
+    parts = {part: _written(writer[f"all: {part}"]) for part in ("written", "others")}
+    return _template("reach").format(**sets, **benchmarks, **parts)
 
 
-def _written(sets: Collection[Json], part: str) -> dict[str, Any]:
-    """Over all sets, right first results on raw and on written registrations, in %, and the queries that changed."""
-    parts = [one[part] for one in sets if part in one]
-    queries = sum(one["queries"] for one in parts)
-    shares = {
-        arm: 100 * sum(one["queries"] * one[arm]["match@1"]["mean"] for one in parts) / queries
-        for arm in ("raw", "enriched")
-    }
-    return {"queries": queries, **shares, **{key: sum(one["mcnemar"][key] for one in parts) for key in _CHANGES}}
+def _written(panel: Json) -> dict[str, Any]:
+    """Right first results on raw and on written registrations, in %, and the queries that changed."""
+    shares = (100 * panel["systems"][name]["metrics"]["match@1"]["mean"] for name in ("hybrid", "hybrid, written"))
+    change = panel["systems"]["hybrid, written"]["mcnemar"]
+    return {"queries": panel["queries"], **dict(zip(("raw", "enriched"), shares, strict=True)), **change}
 
 
 def _terminal() -> str:

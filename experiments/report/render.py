@@ -1,21 +1,19 @@
-"""Render the results of experiments as a folder with Markdown, JSON and figures."""
+"""Render the results of experiments as a folder with Markdown and figures."""
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from experiments.catalogue import EXPERIMENTS, RUNNABLE
+from experiments.catalogue import EXPERIMENTS
 from experiments.report.cells import Figure, Section, Table
 from experiments.report.results import paper
 from experiments.report.style import png, style_context, svg
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.results import RESULTS, Json
+from mats.evaluation.results import Json
 
 TITLE = "Experiments after the paper"
-KEPT = RESULTS / "report"  # The folder with the figures of decided experiments
 _SPECIAL = re.compile(r"([\\`*_{}<>#|~&]|\[(?!\d)|\](?=[(\[:]))")
 """Characters that could be markup; brackets of intervals cannot."""
 _CODE = re.compile(r"`([\w.+/ -]+)`")
@@ -45,12 +43,6 @@ class ExperimentReport:
             parts += [*map(_figure, section.figures), *map(_table, section.tables)]
         return "\n\n".join(parts) + "\n"
 
-    def json(self) -> str:
-        """As JSON for the console; text between backticks is code, and figures are files beside it."""
-        sections = [asdict(section, dict_factory=_without_drawing) for section in self.sections]
-        whole = {"title": TITLE, "findings": self.findings, "intro": self.intro, "sections": sections}
-        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
 
 def _figure(figure: Figure) -> str:
     return f"![{_text(figure.alt)}]({figure.id}.svg)\n\n*{_text(figure.caption)}*"
@@ -74,10 +66,6 @@ def _text(text: str) -> str:
     return "".join(f"`{part}`" if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
 
 
-def _without_drawing(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in entries if name != "draw"}
-
-
 def build_report(folder: Path) -> ExperimentReport:
     """The report of the results in a folder.
 
@@ -92,7 +80,7 @@ def build_report(folder: Path) -> ExperimentReport:
         try:
             results = json.loads(path.read_text(encoding="utf-8"))
             sections.append(EXPERIMENTS[name].section(results, known))
-            findings.append(EXPERIMENTS[name].finding(results))
+            findings.append(EXPERIMENTS[name].finding(results["sets"]))
             origins.append((name, *_origin(results["provenance"])))
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             message = f"cannot be read, or has another shape than `python -m experiments run` writes: {error!r}"
@@ -101,7 +89,7 @@ def build_report(folder: Path) -> ExperimentReport:
         "Rendered by `python -m experiments report` from the results files. Shares are in per cent; the paper's "
         "numbers are in italics and come from other data."
     ]
-    if missing := [name for name in RUNNABLE if not files[name].exists()]:
+    if missing := [name for name in EXPERIMENTS if not files[name].exists()]:
         intro.append(f"Not measured yet: {', '.join(missing)}.")
     last = [_provenance(origins)] if origins else []
     return ExperimentReport(tuple(filter(None, findings)), tuple(intro), (*sections, *last))
@@ -132,16 +120,11 @@ def _origin(source: Json) -> tuple[str, ...]:
 def write_report(report: ExperimentReport, out: Path) -> list[Path]:
     """Write a report to a folder, replacing an older one; the paths of the files."""
     out.mkdir(parents=True, exist_ok=True)
-    written = [out / "report.md", out / "report.json"]
-    for path, text in zip(written, (report.markdown(), report.json()), strict=True):
-        path.write_text(text, encoding="utf-8", errors="replace")
+    written = [out / "report.md"]
+    written[0].write_text(report.markdown(), encoding="utf-8", errors="replace")
     for figure in report.figures:
         files = [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
         written += files
-        if figure.draw is None:
-            for file in files:
-                file.write_bytes((KEPT / file.name).read_bytes())
-            continue
         with style_context():
             canvas = figure.draw()
             files[0].write_text(svg(canvas), encoding="utf-8")

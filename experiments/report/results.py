@@ -1,7 +1,7 @@
 """Reading of results: the paper's own numbers, and systems that were not run."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,3 @@ def not_run_reason(value: object) -> str:
 
 def measured_only(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not not_run_reason(value)}
-
-
-def not_run_notes(values: Iterable[tuple[str, object]]) -> Iterator[str]:
-    """One sentence per reason why systems were not run, with their names."""
-    names_by_reason: dict[str, dict[str, None]] = {}
-    for name, value in values:
-        if why := not_run_reason(value):
-            names_by_reason.setdefault(why, {})[name] = None
-    return (f"Not run ({', '.join(names)}): {why}" for why, names in names_by_reason.items())

@@ -1,1 +1,1 @@
-"""The experiments: each module with `EXPERIMENTS` is found by the catalogue; decided ones are data in `archive`."""
+"""The experiments: each module has one as `EXPERIMENT`, which the catalogue finds."""

@@ -1,59 +1,74 @@
-"""Measure runs by graded judgements instead of labels, so that equivalents count."""
+"""First results by label and by grade: where several capabilities do the same, a label names only one."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import ir_measures
 import numpy as np
 from ir_measures import nDCG
 
-from mats.evaluation.data.datasets import Dataset, JudgedQuery
-from mats.evaluation.measures import Run, Values, estimate, per_query
-from mats.evaluation.systems.base import Answers, run_of
+from experiments.context import ExperimentContext
+from experiments.experiment import Asked, Experiment, Panel, arms
+from experiments.measures import first_is_right
+from experiments.panels import of_queries
+from experiments.recordings import Recordings
+from experiments.report.cells import TableForm, share
+from experiments.studies.language_model import SETS, TOGETHER
+from experiments.studies.main import OURS, PLAIN_BM25
+from mats.evaluation.measures import estimate
 from mats.evaluation.systems.score import estimate_json
 
-Grades = Mapping[str, Mapping[str, float]]  # By query id, judgements of capabilities by id, from 0 to 100
-SERVES = 70  # The lowest grade of a capability that serves a request, or a whole part of it
+SERVES = 70  # The lowest grade, of 100, of a capability that serves a request, or a whole part of it
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
-    """A run by judgements instead of labels; values by query, in the order of `queries`."""
-
-    queries: Sequence[JudgedQuery]  # Those that were judged
-    first_serves: Values  # 1 if the first result has a grade of at least SERVES, else 0
-    ndcg_at_5: Values  # Over grades as gains; a result that nobody judged has none
-    unjudged: float  # Share of the first five results that nobody judged, which count as not serving
-
-
-def by_grades(run: Run, queries: Sequence[JudgedQuery], grades: Grades) -> Graded:
-    """Measure a run on the queries that were judged."""
-    judged = [query for query in queries if grades.get(query.id)]
-    first = [[grades[query.id].get(id) for id in run[query.id][:5]] for query in judged]
-    qrels = [ir_measures.Qrel(query.id, id, round(g)) for query in judged for id, g in grades[query.id].items()]
-    scored = [
-        ir_measures.ScoredDoc(query.id, id, -float(rank)) for query in judged for rank, id in enumerate(run[query.id])
+def graded(asked: Asked) -> dict[str, Any]:
+    """Shares of queries by label and by grade; a result that nobody judged does not serve."""
+    grades = {query.id: asked.panel.known[query.id] for query in asked.dataset.queries}
+    first = [[grades[id].get(result) for result in answer.ranked[:5]] for id, answer in asked.answers.items()]
+    qrels = [ir_measures.Qrel(id, result, round(grade)) for id in grades for result, grade in grades[id].items()]
+    run = [
+        ir_measures.ScoredDoc(id, result, -float(rank))
+        for id, answer in asked.answers.items()
+        for rank, result in enumerate(answer.ranked)
     ]
-    ndcg = {metric.query_id: metric.value for metric in ir_measures.iter_calc([nDCG @ 5], qrels, scored)}
+    ndcg = {metric.query_id: metric.value for metric in ir_measures.iter_calc([nDCG @ 5], qrels, run)}
+    serves = np.array([float(bool(each) and (each[0] or 0) >= SERVES) for each in first])
     shown = sum(map(len, first))
-    return Graded(
-        queries=judged,
-        first_serves=np.array([float(bool(each) and (each[0] or 0) >= SERVES) for each in first]),
-        ndcg_at_5=np.array([ndcg.get(query.id, 0.0) for query in judged]),
-        unjudged=sum(each.count(None) for each in first) / shown if shown else 0.0,
-    )
-
-
-def graded_json(answers: Answers, dataset: Dataset, grades: Grades) -> dict[str, Any]:
-    graded = by_grades(run_of(answers), dataset.queries, grades)
-    if not graded.queries:
-        return {"queries": 0}
-    labelled = per_query(run_of(answers), graded.queries)["match@1"]
     return {
-        "queries": len(graded.queries),
-        "label_first": estimate_json(estimate(labelled)),
-        "grade_first": estimate_json(estimate(graded.first_serves)),
-        "ndcg@5": estimate_json(estimate(graded.ndcg_at_5)),
-        "unjudged": round(graded.unjudged, 4),
+        "label": estimate_json(estimate(first_is_right(asked.answers, asked.dataset))),
+        "grade": estimate_json(estimate(serves)),
+        "ndcg@5": round(float(np.mean([ndcg.get(id, 0.0) for id in grades])), 4),
+        "unjudged": round(sum(each.count(None) for each in first) / shown, 4) if shown else 0.0,
     }
+
+
+def _panels(context: ExperimentContext) -> Iterator[Panel]:
+    recordings = Recordings(context.data / "recorded")
+    grades = {name: recordings.grades(name) for name in context.sets if name in SETS}
+    known = {f"{name}/{id}": scores for name, queries in grades.items() for id, scores in queries.items()}
+    parts = {name: of_queries(name, context.dataset(name), each).parts for name, each in grades.items() if each}
+    for name, part in parts.items():
+        yield Panel(name, part, known=known)
+    if parts:
+        yield Panel(TOGETHER, tuple(each for part in parts.values() for each in part), known=known)
+
+
+EXPERIMENT = Experiment(
+    name="grades",
+    place=7,
+    title="Labels and equivalents",
+    about=f"Graded first: the first result was graded {SERVES} or more of 100, blind, by a strong model, whatever the "
+    "label says; no language model answers.",
+    panels=_panels,
+    arms=arms(PLAIN_BM25, OURS),
+    measures=(graded,),
+    tables=(
+        TableForm(
+            id="grades-shares", caption="First results by label and by grade, %",
+            columns={
+                "label first": share("label"), "graded first": share("grade"), "nDCG@5": share("ndcg@5"),
+                "not judged": share("unjudged"),
+            },
+        ),
+    ),
+)  # fmt: skip

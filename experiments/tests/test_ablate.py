@@ -9,8 +9,8 @@ from experiments.ablate.measure import Comparison, Part, Row, compare
 from experiments.ablate.requests import misspelt, names, one_product, with_provider
 from experiments.ablate.run import rows
 from experiments.ablate.sets import holds, judged_queries, made_requests, open_set, reliability, synonyms
+from experiments.report.policies import rows_of
 from experiments.report.results import load_results
-from experiments.studies.ablate import rows_of
 from mats.bootstrap.local import local_system
 from mats.bootstrap.policies import NAMES
 from mats.domain.text.variants import distance

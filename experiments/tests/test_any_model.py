@@ -75,8 +75,8 @@ def test_mats_evaluate_runs_to_the_end(environment, data, variant):
 
 
 @pytest.fixture
-def experiment(environment, data, tmp_path, monkeypatch):
-    """The results of an experiment over the data set with the stub's model, and its section of the report."""
+def run(environment, data, tmp_path, monkeypatch):
+    """The cells of an experiment over the data set with the stub's model by panel and arm, and its section."""
     monkeypatch.setattr("mats.evaluation.results.RESULTS", tmp_path)
 
     def run(name: str, *options: str) -> tuple[dict, Section]:
@@ -84,35 +84,58 @@ def experiment(environment, data, tmp_path, monkeypatch):
         done = CliRunner().invoke(experiments, asked, env=environment)
         assert done.exit_code == 0, done.output
         results = json.loads((tmp_path / f"experiment-{name}.json").read_text())
-        return results, EXPERIMENTS[name].section(results, paper())
+        cells = {(panel, arm): cell for panel, one in results["sets"].items() for arm, cell in one["systems"].items()}
+        return cells, EXPERIMENTS[name].section(results, paper())
 
     return run
 
 
-def cells(section: Section, table: str) -> list[tuple[str, ...]]:
-    """Our rows of a table."""
-    [found] = [one for one in section.tables if one.id == table]
-    return [row for row in found.rows if not found.is_papers(row)]
+ARMS = {
+    "main": ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25"),
+    "sources": ("search-and-pick",),
+    "rerankers": (),
+    "models": ("search-and-pick, stub", "pipeline-bm25, stub"),
+    "decomposition": ("full-ctx", "pipeline-bm25"),
+    "retrievers": ("pipeline-bm25",),
+    "enrichment": ("raw", "enriched"),
+    "sparsity": ("raw", "enriched"),
+    "fields": ("none", "summary", "negative_examples"),
+    "efficiency": ("full-ctx", "pipeline-bm25"),
+}
+"""The arms of each experiment that run with a model and without an encoder."""
 
 
-def test_the_main_experiment_runs_to_the_end(experiment):
-    results, section = experiment("main")
-    [one] = results["sets"].values()
-    ran = {name for name, system in one["systems"].items() if "not_run" not in system}
-    assert {"full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25"} <= ran
-    assert one["systems"]["search-and-pick"]["sources"]["unnamed"]["queries"] == 1
-    assert "main-sources" in {table.id for table in section.tables}
+@pytest.mark.parametrize(("name", "arms"), ARMS.items(), ids=ARMS)
+def test_the_experiment_runs_to_the_end_with_a_model(run, name, arms):
+    cells, section = run(name)
+    ran = {arm for (_, arm), cell in cells.items() if "not_run" not in cell}
+    assert ran >= set(arms)
+    assert all("recorded" not in cell for cell in cells.values())
+    rows = {row for table in section.tables for row in table.rows if not table.is_papers(row)}
+    assert rows if arms else not rows
 
 
-def test_each_model_is_measured_on_each_set(experiment):
-    results, section = experiment("models", "--model", "one", "--model", "two")
-    assert list(results["models"]) == ["one", "two"]
-    rows = cells(section, "models-match-1")
-    assert [row[:2] for row in rows] == [("tools (3)", "one"), ("tools (3)", "two")]
-    assert {row[-2] for row in rows} == {"not run"}, "there is no encoder"
-    assert "Qwen3 Next" in section.tables[0].notes[-1]
+def test_each_model_is_measured_on_each_set(run):
+    cells, section = run("models", "--model", "one", "--model", "two")
+    assert {cells["tools", f"pipeline-bm25, {model}"]["calls"] for model in ("one", "two")} == {1}
+    assert "needs an encoder" in cells["tools", "pipeline-dense, two"]["not_run"]
+    assert any("Qwen3 Next" in note and "--model" in note for note in section.tables[0].notes)
 
 
-def test_growing_registries_are_measured_with_the_model(experiment):
-    results, _ = experiment("scale", "--enriched")
-    assert results["systems"]["pipeline-bm25"][0]["match@1"]
+def test_growing_registries_are_measured_with_the_model(run):
+    cells, _ = run("scale", "--enriched")
+    assert cells["3", "pipeline-bm25"]["match@1"]["mean"] in {0, 1}
+
+
+def test_written_fields_change_the_registry_and_empty_summaries_are_counted(run):
+    cells, _ = run("sparsity")
+    assert {cells[level, "enriched"]["empty_summaries"] for level in ("full", "hint", "name-only")} <= {0, 1, 2, 3}
+    assert "empty_summaries" not in cells["full", "raw"]
+    assert cells["full", "enriched"]["mcnemar"]["p"] == 1
+
+
+def test_an_encoder_that_cannot_be_loaded_is_named_and_the_rest_runs(run, tmp_path):
+    cells, section = run("retrievers", "--encoder", str(tmp_path / "nothing"))
+    assert "nothing" in cells["tools", f"{tmp_path / 'nothing'} alone"]["not_run"]
+    assert "not_run" not in cells["tools", "pipeline-bm25"]
+    assert any("--encoder BAAI/bge-large-en-v1.5" in note for note in section.tables[0].notes)

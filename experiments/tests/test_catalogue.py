@@ -1,35 +1,67 @@
-"""An experiment is one value, found by the catalogue; a decided one is data."""
+"""An experiment is one value, found by the catalogue; what a page names exists."""
 
-import json
+import re
+from collections import Counter
+from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 
-from experiments import catalogue
-from experiments.catalogue import EXPERIMENTS, RUNNABLE
+import pytest
+from typer.main import get_command
+
+from experiments.catalogue import EXPERIMENTS
 from experiments.variants import BASELINES, SYSTEMS
-from mats.evaluation.results import RESULTS
 from mats.evaluation.systems.catalogue import PLUGINS, all_variants
+from mats.local.cli.main import app
+from mats.resources import REPOSITORY
+
+ITEMS = 110  # That a review found in the paper and its design card
+OPTION = r"(?: --[a-z-]+ \S+)*"
+RUN = re.compile(rf"experiments run{OPTION}((?: [a-z][a-z-]+)+)")
+BEYOND = {"grades", "writer"}  # Experiments of our own
 
 
 def test_the_experiments_are_in_the_order_of_the_report():
     assert list(EXPERIMENTS) == [
-        "language-model", "main", "models", "scale", "ablate", "decomposition", "enrichment", "signals", "blends",
-        "first-stage", "field-weights", "length-bias", "parts", "learning", "efficiency", "kinds", "abstention",
-        "demand",
+        "language-model", "grades", "writer", "main", "sources", "rerankers", "models", "scale", "decomposition",
+        "retrievers", "enrichment", "sparsity", "fields", "signals", "efficiency", "kinds",
     ]  # fmt: skip
-    assert list(RUNNABLE) == ["language-model", "main", "models", "scale"]
     assert len({one.place for one in EXPERIMENTS.values()}) == len(EXPERIMENTS)
-
-
-def test_a_decided_experiment_keeps_its_section_and_its_result():
-    for name in (path.stem for path in catalogue.ARCHIVE.glob("*.json")):
-        assert (RESULTS / f"experiment-{name}.json").exists()
-        section = EXPERIMENTS[name].section({}, {})
-        kept = json.loads((catalogue.ARCHIVE / f"{name}.json").read_text())
-        assert (section.id, section.summary) == (name, kept["summary"])
-        assert [list(row) for row in section.tables[0].rows] == kept["tables"][0]["rows"]
 
 
 def test_the_baselines_are_variants_of_mats_by_their_entry_point():
     (plugin,) = entry_points(group=PLUGINS)
     assert plugin.load() == BASELINES
     assert list(all_variants()) == list(SYSTEMS)
+
+
+@pytest.mark.parametrize("page", ["docs/evaluation.md", "docs/evaluation-data.md"])
+def test_every_experiment_that_a_page_runs_exists(page):
+    named = {name for names in RUN.findall((REPOSITORY / page).read_text(encoding="utf-8")) for name in names.split()}
+    assert named
+    assert named <= EXPERIMENTS.keys()
+
+
+def items() -> Iterator[tuple[int, str, str]]:
+    """Each item of the paper with its state and its command, from the page that lists them."""
+    page = next(Path(REPOSITORY / "docs" / "decisions").glob("0090-*.md")).read_text(encoding="utf-8")
+    for first, last, state, command in re.findall(
+        r"^\| (\d+)(?:–(\d+))? \|[^|]*\| ([^|]*) \|[^|]*\| `([^`|]*)` \|$", page, re.MULTILINE
+    ):
+        yield from ((number, state, command) for number in range(int(first), int(last or first) + 1))
+
+
+def test_every_item_of_the_paper_has_a_state_and_a_command_that_exists():
+    found = list(items())
+    assert [number for number, *_ in found] == list(range(1, ITEMS + 1))
+    targets = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    known = {"run": EXPERIMENTS, "mats": get_command(app).commands, "make": targets}
+    commands = {tuple(command.split()[:2]) for *_, command in found}
+    assert all(name in known[program] for program, name in commands)
+    assert {name for program, name in commands if program == "run"} | BEYOND >= EXPERIMENTS.keys()
+
+
+def test_the_states_are_counted_as_the_page_says():
+    page = next(Path(REPOSITORY / "docs" / "decisions").glob("0090-*.md")).read_text(encoding="utf-8")
+    counts = Counter(state.replace("needs", "need") for _, state, _ in items())
+    assert all(f"{count} {state}" in page for state, count in counts.items())

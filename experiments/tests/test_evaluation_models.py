@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments.studies.context import has_candidate
+from experiments.measures import has_candidate
+from experiments.studies.models import PAPERS
 from experiments.variants import SYSTEMS
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, NotPermitted
@@ -26,18 +27,6 @@ from tests.builders import a_registration
 
 ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
 PIPELINES = ASKING[3:]
-PAPER_MODELS = {
-    "Nova Micro": "amazon.nova-micro-v1:0",
-    "Nova Lite": "amazon.nova-lite-v1:0",
-    "Claude 3.5 Haiku": "us.anthropic.claude-3-5-haiku-20241022-v1:0",
-    "Claude Sonnet 4": "us.anthropic.claude-sonnet-4-20250514-v1:0",
-    "Qwen3 Next": "qwen.qwen3-next-80b-a3b",
-    "Mistral Large 3": "mistral.mistral-large-3-675b-instruct",
-}
-"""The models of the paper's two cross-model tables by their ids for `bedrock-runtime`.
-
-The Claude models are available through inference profiles only; `us.` is the profile of the United States.
-"""
 WORDS = (
     "refund a card payment",
     "forecast tomorrow weather",
@@ -181,7 +170,7 @@ def test_baselines_return_the_models_pick(server, settings):
     assert {answer.ranked for answer in answers("trial-and-err", settings).values()} <= {(f"n/t{n}",) for n in range(6)}
 
 
-@pytest.mark.parametrize("model", PAPER_MODELS.values())
+@pytest.mark.parametrize("model", PAPERS.values())
 def test_every_model_of_the_paper_reranks_and_converses(server, settings, model):
     settings = replace(settings, rerank_model=model, encoder="none")
     answers("pipeline-bm25", settings)

@@ -2,21 +2,28 @@
 
 import pytest
 
-from experiments.studies.grades import by_grades
+from experiments.experiment import Asked, Panel
+from experiments.studies.grades import graded
 from mats.domain.capability.capability import Id
-from mats.evaluation.data.datasets import JudgedQuery
+from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.systems.base import SystemAnswer
 
 A, B, C = Id("n/a"), Id("n/b"), Id("n/c")
-QUERIES = [JudgedQuery("q 1", "one", frozenset({A})), JudgedQuery("q2", "two", frozenset({B}))]
 
 
-def test_grades_count_equivalents_and_what_nobody_judged():
-    grades = {"q 1": {A: 95.0, B: 70.0, C: 10.0}}
-    graded = by_grades({"q 1": [B, Id("n/new"), A], "q2": [B]}, QUERIES, grades)
-    assert [query.id for query in graded.queries] == ["q 1"]
-    assert list(graded.first_serves) == [1.0]
-    assert graded.unjudged == pytest.approx(1 / 3)
-    ideal = by_grades({"q 1": [A, B, C]}, QUERIES, grades)
-    assert ideal.ndcg_at_5[0] == pytest.approx(1.0)
-    assert 0.5 < graded.ndcg_at_5[0] < 1.0
-    assert list(by_grades({"q 1": []}, QUERIES, grades).first_serves) == [0.0]
+@pytest.mark.parametrize(
+    ("ranked", "label", "grade", "unjudged", "ndcg"),
+    [
+        ([B, Id("n/new"), A], 0, 1, 1 / 3, (0.5, 0.99)),
+        ([A, B, C], 1, 1, 0, (1, 1)),
+        ([C, A], 0, 0, 0, (0.4, 0.99)),
+        ([], 0, 0, 0, (0, 0)),
+    ],
+)
+def test_grades_count_equivalents_and_what_nobody_judged(ranked, label, grade, unjudged, ndcg):
+    dataset = Dataset("made", [], [JudgedQuery("made/q 1", "one", frozenset({A}))], {}, "")
+    panel = Panel("made", (dataset,), known={"made/q 1": {A: 95.0, B: 70.0, C: 10.0}})
+    found = graded(Asked(panel=panel, answers={"made/q 1": SystemAnswer(ranked=ranked)}, dataset=dataset, before=None))
+    assert (found["label"]["mean"], found["grade"]["mean"]) == (label, grade)
+    assert found["unjudged"] == pytest.approx(unjudged, abs=1e-4)
+    assert ndcg[0] <= found["ndcg@5"] <= ndcg[1]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.context import ExperimentContext
+from experiments.experiment import Panel, arm
 from experiments.recordings import Recordings
-from experiments.studies.context import ExperimentContext
 from mats.domain.errors import DependencyFailed, ReplyUnusable, StorageUnusable
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.systems.models import Models
@@ -52,6 +53,7 @@ def rerank(recordings: Recordings, query: str, profiles=PROFILES):
 def test_a_recorded_request_is_recognised_by_query_and_names_whatever_the_prompt_and_order(recordings):
     assert rerank(recordings, " give  the money back") == (0.9, 0.2, 0.1)
     assert recordings.counts == {"scored": 3, "unmatched": 0}
+    assert recordings.matches("give the money  back") == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +90,21 @@ def test_the_writer_has_the_recorded_fields_and_leaves_the_rest_raw(recordings):
         writer.describe(a_registration(name="other"))
 
 
-def test_only_queries_with_a_reply_are_asked(recordings, folder):
+def test_tokens_of_a_recorded_reply_are_estimated_at_the_price_of_the_papers_model(recordings):
+    usage = Models(Settings(), recorded=recordings.ask).reranker().rerank("give the money back", PROFILES).usage
+    assert 100 < usage.input_tokens < 2_000
+    assert 0 < usage.output_tokens < 40
+    assert usage.usd == pytest.approx((0.035 * usage.input_tokens + 0.14 * usage.output_tokens) / 1e6)
+
+
+def test_only_queries_with_a_reply_are_asked_and_no_registry_that_was_made_from_a_set(recordings, folder):
     dataset = Dataset("made", [], [JudgedQuery(id, id, frozenset()) for id in ("q", "other")], {}, "")
     models = Models(Settings(encoder="none"), recorded=recordings.ask)
-    context = ExperimentContext(data=folder, models=models, recordings=recordings, _datasets={"made": dataset})
-    assert [query.id for query in context.asked_part("made", "pipeline-bm25").queries] == ["q"]
+    context = ExperimentContext(data=folder, models=models, recordings=recordings)
+    pipeline = arm("pipeline-bm25")
+    assert context.counts(Panel("made", (dataset,)), arm("bm25")) == {}
+    assert [query.id for query in context._asked_part(dataset, pipeline).queries] == ["q"]
+    assert "no recording" in context.lacking(Panel("pool", (dataset,), derived="pool"), pipeline)
+    assert context.lacking(Panel("made", (dataset,)), pipeline) == ""
     assert recordings.replied("made") == {"q": "4407618"}
     assert "no recording" in models.lacking({"llm", "conversation"})

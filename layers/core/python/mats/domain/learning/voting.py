@@ -18,7 +18,7 @@ from mats.domain.search.scale import best_first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRule:
-    """The constants of the memory, one set for all kinds and registries: results/experiment-learning.json."""
+    """The constants of the memory, one set for all kinds and registries: docs/decisions/0048."""
 
     neighbours: int = 20  # Remembered requests that vote
     most_of_one: int = 5  # Votes of one other caller among them

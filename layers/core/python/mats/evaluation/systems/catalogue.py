@@ -17,7 +17,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.search.blend import PAPER_TRUST
 from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
-from mats.domain.search.signals import PAPER_WEIGHTS
+from mats.domain.search.signals import PAPER_WEIGHTS, Weights
 from mats.domain.text.words import LUCENE_STOP_WORDS, split_identifier
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import NAMES
@@ -35,7 +35,9 @@ BLIND = ("skills", "agents")
 """Sets of which some providers have no gold, so that a model could tell by them what cannot be right."""
 
 
-def reranked_system(discover: Discover, models: Models, *, blind: bool = False) -> RankingSystem:
+def reranked_system(
+    discover: Discover, models: Models, *, blind: bool = False, weights: Weights = PAPER_WEIGHTS
+) -> RankingSystem:
     """A system that answers with the whole shortlist, reranked by the settings' model, by the paper's plain weights.
 
     Public data has neither trust nor type tags, so that two signals are left of four. NotPermitted ends the run:
@@ -47,7 +49,7 @@ def reranked_system(discover: Discover, models: Models, *, blind: bool = False) 
         reranker = models.reranker(calls, blind=blind)
         pipeline = replace(
             discover,
-            scoring=replace(discover.scoring, weights=PAPER_WEIGHTS, trust=PAPER_TRUST),
+            scoring=replace(discover.scoring, weights=weights, trust=PAPER_TRUST),
             rerank=replace(discover.rerank, reranker=reranker),
         )
         answered = _answer(pipeline, Query(query=query.text[:LONGEST_QUERY]), calls.made)

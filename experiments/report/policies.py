@@ -1,36 +1,14 @@
-"""The section of the report on what each policy is worth; `python -m experiments ablate` measures it."""
+"""The table of what each policy is worth; `python -m experiments ablate` measures it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.report.cells import NONE, Section, Table, number
-from experiments.studies.context import Experiment
+from experiments.report.cells import NONE, number
 from mats.evaluation.results import Json
 
 HEAD = (
     "policy", "judged: first", "judged: among 15", "own requests", "with / without", "gained / lost", "must do nothing"
 )  # fmt: skip
-
-
-def section(results: Json, paper: Json) -> Section:
-    most = results["most"]["judged"]
-    sampled = ", ".join(f"{name} {count}" for name, count in most.items())
-    return Section(
-        id="ablate",
-        title="What each policy is worth",
-        summary="Each policy of an answer left out alone, without a language model, over the same registries. "
-        "Gained: requests that are right with it and not without it; lost: the reverse.",
-        tables=(
-            Table(
-                id="ablate-policies",
-                caption="Requests gained and lost by each policy",
-                head=HEAD,
-                rows=tuple(row for name, one in results["policies"].items() for row in rows_of(name, one)),
-                labels=1,
-                notes=(f"Over {', '.join(results['sets'])}; at most {sampled} judged queries, drawn with a seed.",),
-            ),
-        ),
-    )
 
 
 def rows_of(name: str, policy: Json) -> list[tuple[str, ...]]:
@@ -73,6 +51,3 @@ def table(results: Json) -> str:
     lines += [f"| {' | '.join(row)} |" for name, one in results["policies"].items() for row in rows_of(name, one)]
     source = results["provenance"]
     return "\n".join(lines) + f"\n\nMeasured at commit {source['commit']} in {results['seconds']:.0f} s."
-
-
-EXPERIMENTS = (Experiment(name="ablate", place=25, section=section),)

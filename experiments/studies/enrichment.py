@@ -1,0 +1,39 @@
+"""Raw against enriched registries of well-described capabilities, all else equal."""
+
+from experiments.experiment import ALL, RAW, Experiment, arm
+from experiments.measures import paired, ranking, written
+from experiments.panels import pool, sets
+from experiments.report.cells import TableForm, amount, change, share
+
+SIZE = 1_000
+ARMS = (
+    arm("pipeline-bm25", label="raw", writes=RAW),
+    arm("pipeline-bm25", label="enriched", writes=ALL, before="raw"),
+)
+"""The paper's pipeline of its ablations."""
+
+EXPERIMENT = Experiment(
+    name="enrichment",
+    place=40,
+    title="Enrichment of well-described registries",
+    about=f"`pipeline-bm25` over seeded pools of at most {SIZE:,} capabilities: the paper's three sets, or what stands "
+    "for them. In per cent, with bootstrap 95 % intervals.",
+    panels=lambda context: (
+        pool(whole.parts[0], SIZE)
+        for whole in sets("appworld", "toolret", "tools", "skills", "mcp-tools-closed")(context)
+    ),
+    arms=ARMS,
+    measures=(ranking, paired, written),
+    tables=(
+        TableForm(
+            id="enrichment-arms", caption="Raw and enriched, %", paper="tab:ablation",
+            columns={
+                **{name: share(name) for name in ("match@1", "match@3", "recall@15")},
+                "gained / lost": change,
+                "empty summaries": amount("empty_summaries"),
+            },
+            note="The paper gives recall at a k that it does not name, and ranks Tools / AppWorld at 78.2 %, where its "
+            "main table has 74.1 %.",
+        ),
+    ),
+)  # fmt: skip
