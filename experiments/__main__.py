@@ -165,13 +165,13 @@ def report(
 ) -> None:
     """Render the results of experiments as Markdown and figures, without measuring.
 
-    Writes report.md, and every figure as SVG and PNG. Lists the experiments that have no results.
+    Writes report.md, and every figure as SVG. Lists the experiments that have no results.
     """
     rendered = build_report(results)
-    paths = write_report(rendered, to)
+    path = write_report(rendered, to)
     for line in rendered.intro[1:]:
         note(line)
-    out.print(plain(f"{paths[0]} ({len(rendered.sections)} sections, {len(rendered.figures)} figures)"), soft_wrap=True)
+    out.print(plain(f"{path} ({len(rendered.sections)} sections, {len(rendered.figures)} figures)"), soft_wrap=True)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments.catalogue import EXPERIMENTS
 from experiments.report.cells import Figure, Section, Table
 from experiments.report.results import paper
-from experiments.report.style import png, style_context, svg
+from experiments.report.style import style_context, svg
 from mats.domain.errors import Fault, Invalid
 from mats.evaluation.results import Json
 
@@ -117,16 +117,12 @@ def _origin(source: Json) -> tuple[str, ...]:
     return source["commit"], str(source["changed_files"]), machine, source["python"], str(source["bootstrap"]["seed"])
 
 
-def write_report(report: ExperimentReport, out: Path) -> list[Path]:
-    """Write a report to a folder, replacing an older one; the paths of the files."""
+def write_report(report: ExperimentReport, out: Path) -> Path:
+    """Write a report to a folder, replacing an older one; the path of its page."""
     out.mkdir(parents=True, exist_ok=True)
-    written = [out / "report.md"]
-    written[0].write_text(report.markdown(), encoding="utf-8", errors="replace")
+    page = out / "report.md"
+    page.write_text(report.markdown(), encoding="utf-8", errors="replace")
     for figure in report.figures:
-        files = [out / f"{figure.id}.svg", out / f"{figure.id}.png"]
-        written += files
         with style_context():
-            canvas = figure.draw()
-            files[0].write_text(svg(canvas), encoding="utf-8")
-            files[1].write_bytes(png(canvas))
-    return written
+            (out / f"{figure.id}.svg").write_text(svg(figure.draw()), encoding="utf-8")
+    return page

@@ -1,7 +1,6 @@
 """Style of the figures: one palette, markers and hatches besides colour, deterministic output."""
 
 import io
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,8 +10,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-INK, PAPER = "#1a1a1a", "#ffffff"
-INK_ON_DARK, PAPER_ON_DARK = "#e8e8e8", "#16181d"
+INK = "#1a1a1a"
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
 """Okabe & Ito, Color Universal Design (2008); distinguishable with any colour vision."""
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK)
@@ -20,15 +18,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
 DASHES = ("-", "--", "-.", ":")
 WIDTH = 9.0  # Inches; 13 point type stays legible at half the size
 _SHEET = Path(__file__).with_name("report.mplstyle")
-_STYLE = re.compile(r' style="([^"]*)"')
-_DARK = f"""<style type="text/css">@media (prefers-color-scheme: dark) {{
-   [fill="{INK}"] {{ fill: {INK_ON_DARK} }}
-   [stroke="{INK}"] {{ stroke: {INK_ON_DARK} }}
-   [fill="{PAPER}"] {{ fill: {PAPER_ON_DARK} }}
-   pattern [fill="{INK}"] {{ fill: {INK} }}
-   pattern [stroke="{INK}"] {{ stroke: {INK} }}
-  }}</style>"""
-"""Colours of the dark scheme; hatches stay dark, because the bars keep their colour."""
 
 
 def style_context() -> AbstractContextManager[None]:
@@ -37,26 +26,10 @@ def style_context() -> AbstractContextManager[None]:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG for light and dark, type as paths; the same figure gives the same text.
-
-    Styles are attributes, which any content policy allows; only the dark scheme needs a style sheet.
-    """
+    """The figure as SVG on white, type as paths; the same figure gives the same text."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = _STYLE.sub(_attributes, "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n")
-    text = re.sub(r"<style.*?</style>", lambda _: _DARK, text, count=1, flags=re.DOTALL)  # it would beat attributes
-    return text.replace("<svg ", '<svg stroke-linejoin="round" ', 1)
-
-
-def _attributes(style: re.Match[str]) -> str:
-    pairs = (part.split(":", 1) for part in style.group(1).split(";") if ":" in part)
-    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)
-
-
-def png(figure: Figure) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=150, metadata={"Software": None})
-    return out.getvalue()
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def panels(columns: int, *, height: float, **options: Any) -> tuple[Figure, list[Axes]]:

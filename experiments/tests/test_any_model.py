@@ -75,15 +75,14 @@ def test_mats_evaluate_runs_to_the_end(environment, data, variant):
 
 
 @pytest.fixture
-def run(environment, data, tmp_path, monkeypatch):
+def run(environment, data):
     """The cells of an experiment over the data set with the stub's model by panel and arm, and its section."""
-    monkeypatch.setattr("mats.evaluation.results.RESULTS", tmp_path)
 
     def run(name: str, *options: str) -> tuple[dict, Section]:
         asked = ["run", "--data", str(data.parent), "--max-calls", "400", name, *options]
         done = CliRunner().invoke(experiments, asked, env=environment)
         assert done.exit_code == 0, done.output
-        results = json.loads((tmp_path / f"experiment-{name}.json").read_text())
+        results = json.loads((data.parent / "results" / f"experiment-{name}.json").read_text())
         cells = {(panel, arm): cell for panel, one in results["sets"].items() for arm, cell in one["systems"].items()}
         return cells, EXPERIMENTS[name].section(results, paper())
 
