@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.context import ExperimentContext
-from experiments.experiment import ALL, RAW, Experiment, Panel, arm
+from experiments.experiment import Experiment, Panel
 from experiments.measures import paired, ranking, written
 from experiments.panels import pool
 from experiments.report.cells import FigureForm, Sets, TableForm, amount, change, share
@@ -76,11 +76,7 @@ EXPERIMENT = Experiment(
     about=f"A seeded pool of {SIZE:,} capabilities with the queries for them. Hint is the first sentence, at most "
     f"{_HINT} characters. In per cent, with bootstrap 95 % intervals.",
     panels=_panels,
-    arms=(
-        *ARMS,
-        arm(OURS, label=f"{OURS}, raw", writes=RAW),
-        arm(OURS, label=f"{OURS}, enriched", writes=ALL, before=f"{OURS}, raw"),
-    ),
+    arms=ARMS,
     measures=(ranking, paired, written),
     tables=(
         TableForm(

@@ -49,9 +49,10 @@ def test_raw_imports_are_enriched_later_and_paid_once(mats: Mats, models, bedroc
     assert len(bedrock.exchanges) == 2
 
 
-def test_documented_capabilities_are_enriched_by_id_or_namespace_or_with_all(mats: Mats, models, bedrock):
+def test_sparse_ones_alone_are_described_until_others_are_named_or_all_are(mats: Mats, models, bedrock):
     about = " ".join(f"word{number}" for number in range(20))
     documented = [tool(name, description=about) for name in ("one", "two", "three")]
+    models["MATS_ENRICH"] = "sparse"
     report = mats("import", "-", "--json", stdin=rows(*documented), **models).json
     assert report.get("spent", {}) == {}
     assert mats("enrich", "--json", **models).json["unchanged"] == 3
@@ -62,6 +63,8 @@ def test_documented_capabilities_are_enriched_by_id_or_namespace_or_with_all(mat
     assert mats("show", "com.acme/two", "--json").json["profile"]["enriched"] is True
     assert mats("enrich", "--namespace", "org", **models).code == 1
     assert len(bedrock.exchanges) == 3
+    models["MATS_ENRICH"] = "all"
+    assert mats("import", "-", "--json", stdin=rows(tool("four", description=about)), **models).json["spent"]
 
 
 def test_a_writer_without_access_leaves_raw_profiles_and_names_the_cause(mats: Mats, models, bedrock):
