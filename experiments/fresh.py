@@ -131,9 +131,12 @@ def changed(name: str, results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def stale() -> Iterator[tuple[str, list[str], float]]:
-    """Each results file that is older than its sources: its name, what changed, and the seconds that it takes."""
-    for path in sorted(RESULTS.glob("*.json")):
-        if path.stem not in KEPT:
+    """Each results file that is missing, or older than its sources: its name, what changed, the seconds it takes."""
+    studies = (path.stem.replace("_", "-") for path in (REPOSITORY / _HERE / "studies").glob("[a-z]*.py"))
+    for path in sorted({*RESULTS.glob("*.json"), *(RESULTS / f"experiment-{name}.json" for name in studies)}):
+        if not path.exists():
+            yield path.stem, ["it had results"], 60.0
+        elif path.stem not in KEPT:
             results = json.loads(path.read_text(encoding="utf-8"))
             if reasons := list(changed(path.stem, results)):
                 yield path.stem, reasons, float(results.get("seconds") or 60)
