@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 INK = "#1a1a1a"
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
@@ -36,6 +37,15 @@ def panels(columns: int, *, height: float, **options: Any) -> tuple[Figure, list
     """A figure and its panels beside each other; height in inches."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, list(figure.subplots(1, columns, squeeze=False, **options)[0])
+
+
+def against_size(panel: Axes) -> None:
+    """Shares in per cent against sizes of registries, written out on a logarithmic axis."""
+    panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
+    panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.grid(visible=True)
 
 
 def legend_below(figure: Figure, panel: Axes, *, columns: int) -> None:

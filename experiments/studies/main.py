@@ -11,7 +11,7 @@ from experiments.measures import paired, ranking
 from experiments.panels import sets
 from experiments.report.cells import FigureForm, Sets, TableForm, share
 from experiments.report.results import measured_only
-from experiments.report.style import PER_CENT, legend_below, look_of, panels
+from experiments.report.style import PER_CENT, against_size, legend_below, look_of, panels
 from experiments.variants import SYSTEMS
 from mats.evaluation.results import Json
 from mats.settings import TITAN
@@ -57,8 +57,8 @@ def _cross(found: Sets, paper: Json) -> Figure:
         intervals = np.subtract(means, lows), np.subtract(highs, means)
         look |= {"linestyle": "none", "label": system if ran else f"{system}: not run"}
         panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, **look)
-    panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)", ylabel=PER_CENT)
-    panel.grid(visible=True)
+    panel.set(ylabel=PER_CENT)
+    against_size(panel)
     legend_below(figure, panel, columns=4)
     return figure
 

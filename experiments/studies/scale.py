@@ -5,14 +5,13 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from experiments.experiment import Experiment, arms
 from experiments.measures import factors
 from experiments.panels import by_size
 from experiments.report.cells import FigureForm, Sets, TableForm, share
 from experiments.report.results import measured_only, not_run_reason
-from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, legend_below, look_of, panels
+from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, against_size, legend_below, look_of, panels
 from experiments.studies.main import OURS, PLAIN_BM25
 from experiments.variants import SYSTEMS
 from mats.evaluation.results import Json
@@ -65,11 +64,7 @@ def _sweep(found: Sets, paper: Json) -> Figure:
     right.set(title=f"Factors of {chosen}")
     right.legend(loc="lower left")
     for panel in (left, right):
-        panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
-        panel.xaxis.set_major_locator(LogLocator(base=10))
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))  # unabbreviated
-        panel.xaxis.set_minor_formatter(NullFormatter())
-        panel.grid(visible=True)
+        against_size(panel)
     legend_below(figure, left, columns=4)
     return figure
 

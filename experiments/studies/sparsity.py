@@ -11,7 +11,7 @@ from experiments.measures import paired, ranking, written
 from experiments.panels import pool
 from experiments.report.cells import FigureForm, Sets, TableForm, amount, change, share
 from experiments.report.results import not_run_reason
-from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, legend_below, panels
+from experiments.report.style import BLUE, INK, VERMILION, legend_below, panels
 from experiments.studies.enrichment import ARMS, SIZE
 from experiments.studies.main import OURS
 from mats.domain.capability.registration import Registration
@@ -51,7 +51,7 @@ def _sparsity(found: Sets, paper: Json) -> Figure:
         panel.set(title=name.capitalize(), xlabel="the owner's text", ylim=(0, 103))
         panel.set_xticks(range(len(found)), list(found))
         panel.grid(visible=True, axis="y")
-    grid[0].set_ylabel(PER_CENT)
+    grid[0].set_ylabel("% (95 % interval)")
     legend_below(figure, grid[0], columns=3)
     return figure
 
