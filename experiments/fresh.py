@@ -118,7 +118,7 @@ def write_results(name: str, results: dict[str, Any], folder: Path | None = None
     return stored.write_results(name, {**results, "sources": sources}, folder)
 
 
-def changed(name: str, results: Mapping[str, Any]) -> Iterator[str]:
+def changes_of(name: str, results: Mapping[str, Any]) -> Iterator[str]:
     """The sources that differ from those that were measured; `sources` if the results do not say."""
     known = results.get("sources")
     if not known:
@@ -138,7 +138,7 @@ def stale() -> Iterator[tuple[str, list[str], float]]:
             yield path.stem, ["it had results"], 60.0
         elif path.stem not in KEPT:
             results = json.loads(path.read_text(encoding="utf-8"))
-            if reasons := list(changed(path.stem, results)):
+            if reasons := list(changes_of(path.stem, results)):
                 yield path.stem, reasons, float(results.get("seconds") or 60)
 
 

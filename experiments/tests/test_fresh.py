@@ -20,7 +20,7 @@ MEASURED |= {f"experiment-{name}" for name in EXPERIMENTS} | {"experiment-ablate
 
 @pytest.mark.parametrize("name", TRACKED)
 def test_results_are_no_older_than_their_sources(name):
-    reasons = list(fresh.changed(name, json.loads((RESULTS / f"{name}.json").read_text("utf-8"))))
+    reasons = list(fresh.changes_of(name, json.loads((RESULTS / f"{name}.json").read_text("utf-8"))))
     assert not reasons, f"{name} was measured before {reasons[0]}: run `make fresh`"
 
 
@@ -59,10 +59,10 @@ def test_a_digest_is_of_what_code_does(tmp_path, after, same):
 def test_what_changed_is_named(tmp_path):
     name = "bench-scanner"
     known = {path: fresh.digest(REPOSITORY / path) for path in fresh.sources_of(name)}
-    assert list(fresh.changed(name, {"sources": known})) == []
+    assert list(fresh.changes_of(name, {"sources": known})) == []
     first = next(iter(known))
-    assert list(fresh.changed(name, {"sources": {**known, first: "other"}})) == [f"{first} changed"]
-    assert list(fresh.changed(name, {})) == ["their sources were noted"]
+    assert list(fresh.changes_of(name, {"sources": {**known, first: "other"}})) == [f"{first} changed"]
+    assert list(fresh.changes_of(name, {})) == ["their sources were noted"]
 
 
 def test_one_command_measures_many():

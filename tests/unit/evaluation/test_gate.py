@@ -20,7 +20,7 @@ def dataset(count, unjudged=0):
 
 
 def failed(before, now, unjudged=0):
-    return [one.name for one in gate.compare(dataset(len(before.places), unjudged), before, now) if one.failed]
+    return [one.name for one in gate.compare(dataset(len(before.places), unjudged), before, now) if one.is_loss]
 
 
 FIRST, AMONG = "match@1", "match@15"

@@ -49,7 +49,7 @@ class Check:
     p: float  # That so many more are lost than gained by chance
 
     @property
-    def failed(self) -> bool:
+    def is_loss(self) -> bool:
         return self.p < _ALPHA or self.before - self.now > _MOST_FALL + 1e-9
 
 

@@ -268,7 +268,7 @@ def gate(
         for check in checks_of(dataset, now[name] if is_new else before[name], now[name]):
             shares = ("" if is_new else f"{100 * check.before:.1f}", f"{100 * check.now:.1f}")
             table.add_row(name, check.name, *shares, f"+{check.gained}", f"-{check.lost}", f"{check.p:.2g}")
-            if check.failed:
+            if check.is_loss:
                 change = f"from {shares[0]} to {shares[1]} % (gained {check.gained}, lost {check.lost})"
                 losses.append(f"{name}: {check.name} fell {change}: see `mats evaluate --misses`")
     ui.out.print(table)
