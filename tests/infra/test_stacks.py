@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from infra.constructs.discovery_api import CALLS
+from infra.sizes import MAX_RECEIVES
 from infra.vendor import ROOT
 from mats.adapters.dynamodb.profiles import _KEY
 from mats.settings import Settings
@@ -510,6 +511,20 @@ def test_the_numbers_that_the_path_suite_plays_outlive_an_outage_of_an_afternoon
         assert timedelta(hours=12) <= timedelta(seconds=stream["MaximumRecordAgeInSeconds"]) < timedelta(hours=24)
         assert (stream.get("MaximumRetryAttempts", -1), stream["BisectBatchOnFunctionError"]) == (-1, True)
         assert stream["DestinationConfig"]["OnFailure"]["Destination"].endswith("-dead")
+
+
+def test_what_fails_is_tried_until_it_is_given_up_and_kept_then(any_deployment: Deployment):
+    for stream in streams_of(any_deployment):
+        assert stream.get("MaximumRetryAttempts", -1) == -1  # as often as its age allows
+        assert stream["MaximumRecordAgeInSeconds"] == 20 * 3_600  # a stream keeps records for 24 hours
+        assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert stream["StartingPosition"] == "TRIM_HORIZON"
+    for name in ("PathChanges", "PathReports"):
+        queue = any_deployment.one("AWS::SQS::Queue", name)
+        assert queue["RedrivePolicy"]["maxReceiveCount"] == MAX_RECEIVES == 12
+        assert queue["MessageRetentionPeriod"] == 7 * 86_400
+    dead = [each for each in any_deployment.all("AWS::SQS::Queue") if each["QueueName"].endswith("-dead")]
+    assert {each["MessageRetentionPeriod"] for each in dead} == {14 * 86_400}
 
 
 def test_another_engine_upgrades_the_domain_and_the_functions_know_its_scores():

@@ -79,7 +79,7 @@ def measure_set(dataset: Dataset, models: Models, *, indexed: Progress, asked: P
         answers = VARIANTS["hybrid"].answers(bench, progress=asked)
     own = [answers[query.id] for query in dataset.queries]
     places = [_place(query, answer) for query, answer in zip(dataset.queries, own, strict=True)]
-    return Outcomes(dataset.digest, places, "".join(answer.verdict[:1] for answer in own))
+    return Outcomes(dataset.digest, places, "".join((answer.verdict or "-")[:1] for answer in own))
 
 
 def _place(query: JudgedQuery, answer: SystemAnswer) -> int:

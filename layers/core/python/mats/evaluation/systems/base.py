@@ -9,6 +9,7 @@ from typing import TypeAlias
 from mats.domain.capability.capability import Id
 from mats.domain.prompts.usage import Usage
 from mats.domain.search.candidate import Result
+from mats.domain.search.verdict import Verdict
 from mats.evaluation.data.datasets import JudgedQuery
 from mats.evaluation.measures import Run
 
@@ -37,7 +38,7 @@ class SystemAnswer:
     usage: Usage = field(default_factory=Usage)
     took_ms: Mapping[str, float] = field(default_factory=dict)
     results: Sequence[Result] = ()  # Those of the pipeline, with their signals; none of another system
-    verdict: str = ""  # Of the pipeline; empty for another system
+    verdict: Verdict | None = None  # That of the pipeline
     failed: str = ""  # The error of a model call without a usable result; the query counts as a miss
     calls: int = 0
     cached: int = 0
