@@ -1,7 +1,8 @@
-"""Mutants of orderings and defences: `python -m tests.mutants` plants each and runs the tests that should see it.
+"""Mutants of orderings, defences, stores and templates: `python -m tests.mutants` plants each and runs its tests.
 
-Each is planted alone, in a copy of the tree. First the unit tests run that import the mutated module, and those of the
-whole pipeline; what survives them meets those of all policies. Exit code 1 if any survives.
+Each is planted alone, in a copy of the tree. Those of the core meet first the unit tests that import the mutated
+module, and those of the whole pipeline, then those of all policies; those of stores and templates the suites of SUITES,
+which need the servers and the CDK of `make test-servers`. Exit code 1 if any survives.
 """
 
 import argparse
@@ -18,13 +19,19 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 CODE = Path("layers/core/python/mats")
-_COPIED = ("layers", "functions", "infra", "experiments", "tests", "examples", "console", "docs", "pyproject.toml")
+_COPIED = (
+    "layers", "functions", "infra", "experiments", "tests", "examples", "console", "docs", "requirements", "app.py",
+    "cdk.json", "pyproject.toml",
+)  # fmt: skip
 _PIPELINE = ("tests/unit/usecases/test_discover.py", "tests/unit/usecases/test_discover_parts.py")
 _WIDE = ("tests/unit/policies",)
 
 
 class Mutant(NamedTuple):
-    """A fault: in a file below `mats`, the one place where `before` stands has `after`. `also` are tests of its own."""
+    """A fault: in a file below `mats`, or of `infra`, the one place where `before` stands has `after`.
+
+    `also` are tests of its own.
+    """
 
     file: str
     before: str
@@ -99,6 +106,7 @@ MUTANTS = (
     Mutant("domain/text/variants.py", "sorted(one) == sorted(other) and ", ""),
     Mutant("domain/text/variants.py", "min(len(one), len(other)) >= _SHORTEST and ", ""),
     Mutant("domain/policies/products.py", "plain=named.rest, notes=", "notes="),
+    Mutant("usecases/receipts.py", "kinds=() if others else query.kinds", "kinds=query.kinds"),
     Mutant("usecases/discover.py", "[*ahead, *behind[-_WITNESSES:]]", "ahead"),
     Mutant("usecases/rerank.py", "misfit = not 0 < len(reply.scores) <= len(sent)", "misfit = not reply.scores"),
     Mutant("edge/authorizer.py", "_LEEWAY_S = 30", "_LEEWAY_S = 3_000"),
@@ -108,12 +116,104 @@ MUTANTS = (
         "pass",
         also="tests/integration/test_trust_cli.py",
     ),
+    *(Mutant(f"adapters/dynamodb/{name}.py", before, after) for name, before, after in (
+        ("tables", "_BATCH = 100", "_BATCH = 101"),
+        ("tables", 'answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])', "[]"),
+        ("tables", '{"ConditionalCheckFailed", "TransactionConflict"}', '{"ConditionalCheckFailed"}'),
+        ("tables", 'if "LastEvaluatedKey" not in page:', "if True:"),
+        ("tables", 'if "NextToken" not in page:', "if True:"),
+        ("tables", "if what and error", "if error"),
+        ("registry", "OR #kind = :kind", "OR #kind = :kind OR attribute_exists(#kind)"),
+        ("registry", "if answer is None and self.get([id]):", "if False:"),
+        ("registry", '{"S": f"{namespace}."}', '{"S": namespace}'),
+        ("registry", "if name not in row and name not in _KEY]", "if False]"),
+        ("registry", "if not assigned:", "if False:"),
+        ("profiles", '"#rev = :before" if before', '"#rev = :before OR attribute_exists(#rev)" if before'),
+        ("profiles", "!= profile.rev - 1:", "> profile.rev - 1:"),
+        ("profiles", '"#rev = :rev", Key', '"#rev >= :rev", Key'),
+        ("profiles", 'if body.get("expires_at", now + 1) > now', "if True"),
+        ("profiles", 'if body["row"] == "removed"', "if True"),
+        ("profiles", "if marked is None:", "if False:"),
+        ("profiles", '#rev = :rev", Item', '#rev >= :rev", Item'),
+        ("receipts", '"events = :events"', '"events = :events OR attribute_exists(events)"'),
+        ("receipts", '_ABSENT = {"ConditionExpression": "attribute_not_exists(query_id)"}', "_ABSENT = {}"),
+        ("receipts", 'if lessons or not key["query_id"]["S"].startswith(TAUGHT)', "if True"),
+        ("receipts", "at = None if receipt.query_id.startswith(TAUGHT) else", "at ="),
+        ("receipts", 'if row and int(row["expires_at"]["N"]) > self.retention.now() else', "if row else"),
+        ("receipts", "after = before if before and before[0] is effective else", "after ="),
+        ("receipts", "+= sign * counted[1]", "+= counted[1]"),
+    )),
+    *(Mutant(f"adapters/opensearch/{name}.py", before, after) for name, before, after in (
+        ("index", "_SLACK = 16", "_SLACK = 0"),
+        ("index", '"version_type": "external"', '"version_type": "external_gte"'),
+        ("index", "_BULK_BYTES = 5_000_000", "_BULK_BYTES = 50_000_000"),
+        ("index", "                self.restore(target)\n                self.fill(target, entries)\n",
+         "                self.restore(target)\n"),
+        ("index", 'sort=["_score", {"id": "asc"}]', 'sort=["_score"]'),
+        ("index", 'clauses = [*mapping.filter_clauses(admitted), {"term": {"encoder": self.encoder}}]',
+         "clauses = [*mapping.filter_clauses(admitted)]"),
+        ("index", '{"term": {"findable": False}}, ', ""),
+        ("index", "self.domain.refresh(target.name)", "pass"),
+        ("domain", '"allow_partial_search_results": "false"', '"allow_partial_search_results": "true"'),
+        ("domain", '"require_alias": "true"', '"require_alias": "false"'),
+        ("domain", ' and result["status"] != _CONFLICT', ""),
+        ("memory", '"version_type": "external_gte"', '"version_type": "external"'),
+        ("memory", '["value"] > 1 or', '["value"] > 0 or'),
+        ("memory", '"must_not": [_IS_LESSON]', '"must_not": []'),
+    )),
+    *(Mutant(f"infra/constructs/{name}.py", before, after) for name, before, after in (
+        ("tables", "point_in_time_recovery_enabled=True", "point_in_time_recovery_enabled=False"),
+        ("tables", "deletion_protection=production", "deletion_protection=False"),
+        ("tables", "removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE", "removal_policy=RemovalPolicy.DESTROY"),
+        ("tables", "StreamViewType.KEYS_ONLY if", "StreamViewType.NEW_IMAGE if"),
+        ("tables", '"Receipts", "query_id", expires="expires_at"', '"Receipts", "query_id"'),
+        ("event_path", "bisect_batch_on_error=True", "bisect_batch_on_error=False"),
+        ("event_path", "report_batch_item_failures=True,\n                # however", "# however"),
+        ("event_path", "Duration.hours(20)", "Duration.hours(30)"),
+        ("event_path", "max_receive_count=MAX_RECEIVES", "max_receive_count=1"),
+        ("event_path", "redrive_permission=allowed", "redrive_permission=sqs.RedrivePermission.ALLOW_ALL"),
+        ("function", 'allow("kms:Decrypt", ', 'allow("kms:*", "kms:Decrypt", '),
+    )),
 )  # fmt: skip
+
+
+_STACKS = "tests/infra/test_stacks.py"
+SUITES = {
+    "adapters/dynamodb/tables": ("tests/integration/test_dynamodb_faults.py", "tests/contract/test_registry.py"),
+    "adapters/dynamodb/registry": ("tests/contract/test_registry.py", "tests/integration/test_dynamodb_faults.py"),
+    "adapters/dynamodb/profiles": ("tests/contract/test_profiles.py", "tests/contract/test_generations.py"),
+    "adapters/dynamodb/receipts": (
+        "tests/contract/test_outcomes.py", "tests/contract/test_receipts.py", "tests/unit/adapters",
+    ),
+    "adapters/opensearch/index": ("tests/contract/test_index.py", "tests/integration/test_opensearch_faults.py"),
+    "adapters/opensearch/domain": ("tests/integration/test_opensearch_faults.py", "tests/contract/test_index.py"),
+    "adapters/opensearch/memory": ("tests/contract/test_memory.py",),
+    "infra/constructs/tables": tuple(f"{_STACKS}::test_{name}" for name in (
+        "properties_that_every_context_has", "the_tables_outlive_their_stack", "streams_carry_keys_only",
+        "tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone", "receipts_expire_and_outcomes_stay",
+    )),
+    "infra/constructs/event_path": tuple(f"{_STACKS}::test_{name}" for name in (
+        "a_dead_letter_queue_is_at_every_hop", "queues_are_spoken_to_only_over_tls", "few_batches_run_at_once",
+        "what_fails_is_tried_until_it_is_given_up_and_kept_then",
+    )),
+    "infra/constructs/function": tuple(f"{_STACKS}::test_{name}" for name in (
+        "whoever_uses_a_table_may_use_its_key", "no_wildcard_is_on_a_data_action",
+    )),
+}  # fmt: skip
+"""The tests of stores and templates, by the start of a mutant's file."""
+
+
+def suites(mutant: Mutant) -> Sequence[str]:
+    return next((tests for start, tests in SUITES.items() if mutant.file.startswith(start)), ())
+
+
+def path_of(mutant: Mutant, tree: Path) -> Path:
+    return tree / ("" if mutant.file.startswith("infra/") else CODE) / mutant.file
 
 
 def plant(mutant: Mutant, tree: Path) -> str:
     """Plant a mutant; the text of its file before. Raises LookupError: its place is not there, or not the only one."""
-    file = tree / CODE / mutant.file
+    file = path_of(mutant, tree)
     text = file.read_text(encoding="utf-8")
     if text.count(mutant.before) != 1:
         raise LookupError(f"{mutant.file} has {mutant.before!r} {text.count(mutant.before)} times: correct the mutant")
@@ -122,7 +222,9 @@ def plant(mutant: Mutant, tree: Path) -> str:
 
 
 def suite_of(mutant: Mutant, tree: Path) -> list[str]:
-    """The unit tests that import the module of a mutant, those of the pipeline, and its own."""
+    """The suites of a store or a template, or the unit tests that import a module, those of the pipeline, its own."""
+    if tests := suites(mutant):
+        return [*filter(None, [mutant.also]), *tests]
     module = f"mats.{mutant.file.removesuffix('.py').replace('/', '.')}"
     files = sorted((tree / "tests/unit").rglob("test_*.py"))
     own = [str(file.relative_to(tree)) for file in files if module in file.read_text(encoding="utf-8")]
@@ -148,7 +250,7 @@ def is_killed(tree: Path, tests: Sequence[str]) -> bool:
         "-p",
         "no:cacheprovider",
         "-m",
-        "not server and not long",
+        "not long" if any(set(tests) & set(suite) for suite in SUITES.values()) else "not server and not long",
         *tests,
     ]
     ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
@@ -170,7 +272,7 @@ def try_all(mutants: Sequence[Mutant], at_once: int) -> Iterator[tuple[Mutant, b
             trees.put(tree)
 
         for mutant in mutants:  # each has its place, before the first is tried
-            (tree / CODE / mutant.file).write_text(plant(mutant, tree), encoding="utf-8")
+            path_of(mutant, tree).write_text(plant(mutant, tree), encoding="utf-8")
         every = {name for mutant in mutants for name in suite_of(mutant, tree)}
         if is_killed(tree, sorted({*every, *_WIDE})):
             raise RuntimeError("a test fails without any mutant: mend it first")
@@ -179,9 +281,9 @@ def try_all(mutants: Sequence[Mutant], at_once: int) -> Iterator[tuple[Mutant, b
             tree = trees.get()
             before = plant(mutant, tree)
             try:
-                return is_killed(tree, suite_of(mutant, tree)) or is_killed(tree, _WIDE)
+                return is_killed(tree, suite_of(mutant, tree)) or (not suites(mutant) and is_killed(tree, _WIDE))
             finally:
-                (tree / CODE / mutant.file).write_text(before, encoding="utf-8")
+                path_of(mutant, tree).write_text(before, encoding="utf-8")
                 trees.put(tree)
 
         with ThreadPoolExecutor(at_once) as pool:
