@@ -67,10 +67,10 @@ class ChatModel:
         Raises:
             DependencyFailed: the model did not answer; NotPermitted if an operator has to act.
         """
-        request_of = _converse_request if self.models.speaks_converse else _chat_request
-        call = self.models.send(
-            request_of(self.models.names["reranker"], system, messages, tools, must_call=must_call, limit=max_tokens)
-        )
+        models, model = self.models, self.models.names["reranker"]
+        request_of = _chat_request if models.settings.llm_url else _converse_request
+        request = request_of(model, system, messages, tools, must_call=must_call, limit=max_tokens)
+        call = models.send_once({"model": model, "request": request}, lambda: models.server.send(request))
         reply, calls = call.reply, _valid_calls(call.reply.calls, len(messages))
         return ModelTurn(
             text=reply.text, calls=calls, stop=reply.stop, usage=reply.usage, took_ms=call.took_ms, cached=call.cached

@@ -10,18 +10,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from scipy.stats import binomtest
+import numpy as np
+import numpy.typing as npt
 
 from mats.domain.errors import Fault, Invalid
 from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, load, sample
+from mats.evaluation.measures import PairedTest, Values, mcnemar
 from mats.evaluation.systems.base import Progress, SystemAnswer
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import Workbench
 
 _MOST_FALL, _ALPHA = 0.01, 0.05  # Share of the queries; level of the one-sided exact McNemar test
-_MATCH = "m"
 
 
 class BaselineInvalid(Invalid):
@@ -37,20 +39,19 @@ class Outcomes:
     verdicts: str  # A letter for each query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A property of answers before and now: the share of queries that have it, and how many gained or lost it."""
+class Check(NamedTuple):
+    """What is wanted of answers: its name, the share of queries that had and have it, and which gained or lost it."""
 
     name: str
     before: float
     now: float
-    gained: int
-    lost: int
-    p: float  # That so many more are lost than gained by chance
+    test: PairedTest
 
     @property
     def is_loss(self) -> bool:
-        return self.p < _ALPHA or self.before - self.now > _MOST_FALL + 1e-9
+        """Whether so many more are lost than gained, of which chance is half of the two-sided p, or it falls far."""
+        significant = self.test.lost > self.test.gained and self.test.p / 2 < _ALPHA
+        return significant or self.before - self.now > _MOST_FALL + 1e-9
 
 
 def read_baseline(path: Path) -> dict[str, Outcomes]:
@@ -111,24 +112,16 @@ def compare(dataset: Dataset, before: Outcomes, now: Outcomes) -> list[Check]:
             "compare `mats evaluate --misses` before and after it, then measure a new baseline with --update"
         )
         raise BaselineInvalid([Fault(dataset.name, message)])
-    judged = [bool(query.relevant) for query in dataset.queries]
+    judged = np.array([bool(query.relevant) for query in dataset.queries])
     pairs = zip(_properties(before, judged), _properties(now, judged), strict=True)
-    return [_check(name, earlier, later) for (name, earlier), (_, later) in pairs]
+    return [Check(name, float(had.mean()), float(has.mean()), mcnemar(had, has)) for (name, had), (_, has) in pairs]
 
 
-def _properties(outcomes: Outcomes, judged: Sequence[bool]) -> Iterator[tuple[str, Sequence[bool]]]:
-    """By name, whether each query has what is wanted; those without a relevant capability only can have verdicts."""
-    places = [place for place, has_relevant in zip(outcomes.places, judged, strict=True) if has_relevant]
-    yield "match@1", [place == 1 for place in places]
-    yield "match@15", [1 <= place <= 15 for place in places]
-    pairs = [(p == 1, letter == _MATCH) for p, letter in zip(outcomes.places, outcomes.verdicts, strict=True)]
-    yield "no match if the first is wrong", [right or not sure for right, sure in pairs]
-    yield "match if the first is right", [sure or not right for right, sure in pairs]
-
-
-def _check(name: str, before: Sequence[bool], now: Sequence[bool]) -> Check:
-    pairs = list(zip(before, now, strict=True))
-    gained, lost = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
-    p = float(binomtest(lost, gained + lost, alternative="greater").pvalue) if gained + lost else 1.0
-    share = max(1, len(before))
-    return Check(name=name, before=sum(before) / share, now=sum(now) / share, gained=gained, lost=lost, p=p)
+def _properties(outcomes: Outcomes, judged: npt.NDArray[np.bool_]) -> Iterator[tuple[str, Values]]:
+    """By name, 1 for each query that has what is wanted, else 0; verdicts can also be judged of those without gold."""
+    places = np.array(outcomes.places)
+    first, sure = places == 1, np.array([letter == "m" for letter in outcomes.verdicts])
+    yield "match@1", first[judged].astype(float)
+    yield "match@15", ((places > 0) & (places <= 15))[judged].astype(float)
+    yield "no match if the first is wrong", (first | ~sure).astype(float)
+    yield "match if the first is right", (sure | ~first).astype(float)

@@ -233,7 +233,7 @@ class Models:
         return bootstrap.bedrock(self.settings, BATCH_BUDGETS, attempts=8)
 
     @cached_property
-    def _server(self) -> "Bedrock | ChatCompletions":
+    def server(self) -> "Bedrock | ChatCompletions":
         return bootstrap.server(self.settings, BATCH_BUDGETS) if self.settings.llm_url else self._bedrock
 
     @cached_property
@@ -241,27 +241,13 @@ class Models:
         cache = ReplyCache((self.settings.cache or bootstrap.user_cache()) / "model-replies.db")
         return partial(cache.reply_to, bootstrap.prices(), self.budget)
 
-    def send(self, request: Mapping[str, Any]) -> TimedReply:
-        """The reply to a request of a conversation, as the service takes it (`speaks_converse`), cached or new.
-
-        Raises:
-            DependencyFailed: as `ReplyCache.reply_to`, or boto3 is not installed.
-            StorageUnusable: the reply cache cannot be opened.
-        """
-        model = request["modelId" if self.speaks_converse else "model"]
-        return self._send_once({"model": model, "request": request}, lambda: self._server.send(request))
-
-    @property
-    def speaks_converse(self) -> bool:
-        """True if requests are Bedrock's, not those of chat completions."""
-        return not self.settings.llm_url
-
-    def _send_once(self, request: Mapping[str, Any], call: Callable[[], ModelReply]) -> TimedReply:
+    def send_once(self, request: Mapping[str, Any], call: Callable[[], ModelReply]) -> TimedReply:
+        """The reply to a request, cached or new. Raises as `ReplyCache.reply_to`, or StorageUnusable: no cache."""
         whole = {"service": self.settings.llm_url or "bedrock", **request}
         return self._reply_to(whole, call)
 
     def ask(self, question: Question) -> TimedReply:
-        """The reply to a question, recorded, cached or new; raises as `send` does."""
+        """The reply to a question, recorded, cached or new; raises as `send_once` does."""
         if self.recorded:
             return TimedReply(self.recorded(question), 0.0, cached=True)
         prompt = question.prompt
@@ -271,7 +257,7 @@ class Models:
             "texts": question.texts,
             "limits": [question.max_tokens, dict(question.lengths)],
         }
-        return self._send_once(request, lambda: self._server.ask(question))
+        return self.send_once(request, lambda: self.server.ask(question))
 
     def reranker(self, calls: CallLog | None = None, *, blind: bool = False) -> Reranker:
         """The production reranker with the settings' model; `calls` gets its calls. A `blind` one sees no providers."""

@@ -228,7 +228,7 @@ def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Line
     yield f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)"
 
 
-_GATED = ("baseline", "now", "gained", "lost", "p")
+_GATED = ("baseline", "now", "gained", "lost")
 
 
 def gate(
@@ -259,7 +259,7 @@ def gate(
     if not update and (unknown := [name for name in names if name not in before]):
         raise typer.BadParameter(f"not in the baseline, which has {', '.join(before)}: {', '.join(unknown)}")
     now, losses = dict(before), []
-    table = ui.table_of("set", "", "baseline", "now", "gained", "lost", "p", right=_GATED)
+    table = ui.table_of("set", "", "baseline", "now", "gained", "lost", right=_GATED)
     for name in names:
         dataset = dataset_of(name, data)
         with ui.bar(f"Indexing {name}", len(dataset.registrations)) as indexed, ui.bar("Asking", None) as asked:
@@ -267,9 +267,9 @@ def gate(
         is_new = update and (name not in before or before[name].digest != now[name].digest)
         for check in checks_of(dataset, now[name] if is_new else before[name], now[name]):
             shares = ("" if is_new else f"{100 * check.before:.1f}", f"{100 * check.now:.1f}")
-            table.add_row(name, check.name, *shares, f"+{check.gained}", f"-{check.lost}", f"{check.p:.2g}")
+            table.add_row(name, check.name, *shares, f"+{check.test.gained}", f"-{check.test.lost}")
             if check.is_loss:
-                change = f"from {shares[0]} to {shares[1]} % (gained {check.gained}, lost {check.lost})"
+                change = f"from {shares[0]} to {shares[1]} % (gained {check.test.gained}, lost {check.test.lost})"
                 losses.append(f"{name}: {check.name} fell {change}: see `mats evaluate --misses`")
     ui.out.print(table)
     if update:
