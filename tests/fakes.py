@@ -188,6 +188,9 @@ class MemoryIndex:
         found = [id for id, own in held.items() if not set(keys).isdisjoint(own)]
         return sorted(found, key=lambda id: -max(TRUST.get(key, 0) for key in held[id]))[:most]
 
+    def has(self, admitted: Filter) -> bool:
+        return bool(self._visible_to(admitted))
+
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         return _best(self.cosine_of(vector, self._visible_to(admitted)), depth)
 
@@ -274,6 +277,7 @@ def _passes(profile: Profile, wanted: Filter) -> bool:
         and wanted.admits_namespace(profile.namespace)
         and wanted.admits_tags(profile.filtered_tags)
         and (not wanted.scope.keys or not wanted.scope.keys.isdisjoint(index_keys(profile)))
+        and wanted.scope.without_keys.isdisjoint(index_keys(profile))
     )
 
 

@@ -107,7 +107,8 @@ MUTANTS = (
     Mutant("domain/text/variants.py", "min(len(one), len(other)) >= _SHORTEST and ", ""),
     Mutant("domain/policies/products.py", "plain=named.rest, notes=", "notes="),
     Mutant("usecases/receipts.py", "kinds=() if others else query.kinds", "kinds=query.kinds"),
-    Mutant("usecases/discover.py", "[*ahead, *behind[-_WITNESSES:]]", "ahead"),
+    Mutant("usecases/discover.py", "if pool.free > 0 and pool.instead:", "if False:"),
+    Mutant(_SENIORITY, "min([ages.oldest_s, *(", "min([math.inf, *("),
     Mutant("usecases/rerank.py", "misfit = not 0 < len(reply.scores) <= len(sent)", "misfit = not reply.scores"),
     Mutant("edge/authorizer.py", "_LEEWAY_S = 30", "_LEEWAY_S = 3_000"),
     Mutant(

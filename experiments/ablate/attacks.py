@@ -1,18 +1,18 @@
 """Answers under attack, with each defence and without it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from experiments.ablate.measure import Arms, Asked, Comparison, Part, compare, is_first
-from experiments.attacks.registry import AttackedRegistry, targets_of
+from experiments.attacks.registry import AttackedRegistry, NotBefore, targets_of
 from experiments.attacks.scene import Wave
 from experiments.attacks.table import ATTACKS, make_item
 from experiments.attacks.takeovers import LATER, RATED, TAKEOVERS, Attacker
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.evaluation.data.datasets import Dataset
-from mats.ports import Clock, Encoder
+from mats.ports import Encoder
 
 DEFENCES = ("rated", "duplicates", "seniority", "claims")
 TARGETS, COPIED = 15, 30  # Attacked requests: of most attacks, and of copies
@@ -70,8 +70,11 @@ def attack_with_table(local: LocalSystem, dataset: Dataset, arms: Arms) -> Itera
         return
     targets = targets_of(dataset, TARGETS)
     registry = AttackedRegistry(local=local, registrations=dataset.registrations, targets=targets, trust=dataset.trust)
-    later = (datetime.fromisoformat(local.clock.now()) + _LATER).isoformat()
-    afterwards = arms.at(_Ahead(local.clock, _NEW_NO_MORE))  # else seniority alone would keep copies back
+    now = datetime.fromisoformat(local.clock.now())
+    later = (now + _LATER).isoformat()
+    afterwards = arms.at(
+        NotBefore(local.clock, (now + _NEW_NO_MORE).isoformat())
+    )  # else seniority alone would keep copies back
     for trust, assigned in {"targets rated": {target.item.id: RATED for target in targets}, "none rated": {}}.items():
         registry.assign(assigned)
         answers = {attack.name: list(_under(registry, arms, attack.waves(registry))) for attack in ATTACKS}
@@ -93,28 +96,15 @@ def attack_with_table(local: LocalSystem, dataset: Dataset, arms: Arms) -> Itera
     registry.assign(dataset.trust)
 
 
-@dataclass(frozen=True)
-class _Ahead:
-    """A clock that is some time ahead of another."""
-
-    clock: Clock
-    by: timedelta
-
-    def now(self) -> str:
-        return (datetime.fromisoformat(self.clock.now()) + self.by).isoformat()
-
-    def elapsed_ms(self) -> float:
-        return self.clock.elapsed_ms()
-
-
 def _under(
     registry: AttackedRegistry, arms: Arms, waves: Sequence[Wave], at: str | None = None
 ) -> Iterator[tuple[Asked, frozenset[Id]]]:
     """The answers to the targets of each wave while it is registered, with whose places are the attacker's."""
+    asked = arms.at(NotBefore(arms.whole.stages.clock, at)) if at else arms
     for wave in waves:
         with registry.with_wave(replace(wave, at=at) if at else wave):
             for target in wave.targets:
-                yield arms.ask(target.query), wave.attacker_ids - target.query.relevant
+                yield asked.ask(target.query), wave.attacker_ids - target.query.relevant
 
 
 _Answers = Sequence[tuple[Asked, frozenset[Id]]]

@@ -16,6 +16,7 @@ from mats.domain.search.shortlist import Shortlist
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.workbench import index_changes, without_timeouts
+from mats.ports import Clock
 from mats.usecases.discover import Discover
 
 QUERIES = 50  # Attacked queries of a registry
@@ -30,6 +31,20 @@ class Observation:
     before: tuple[Id, ...]  # Those without the attack
     attackers: frozenset[Id]  # Whose places are counted
     flagged: frozenset[Id]  # The candidates with a reason for caution
+
+
+@dataclass(frozen=True)
+class NotBefore:
+    """A clock that is at a time already, if another is not yet."""
+
+    clock: Clock
+    time: str
+
+    def now(self) -> str:
+        return max(self.clock.now(), self.time)
+
+    def elapsed_ms(self) -> float:
+        return self.clock.elapsed_ms()
 
 
 def measure_answers(observations: Sequence[Observation]) -> dict[str, float]:
@@ -144,9 +159,14 @@ class AttackedRegistry(Scene):
         for key, assigned in rows.items():
             stores.trust.put(key, assigned)
         index_changes(self.local, [*ids, *concerned], wave.at)
+        pipeline = self.pipeline
+        if wave.at:
+            clock = NotBefore(pipeline.stages.clock, wave.at)
+            self.pipeline = replace(pipeline, stages=replace(pipeline.stages, clock=clock))
         try:
             yield
         finally:
+            self.pipeline = pipeline
             for id in ids:
                 stores.registry.remove(id)
             for key in rows:

@@ -25,6 +25,7 @@ RATED = 80
 _VOCABULARY, _NEAR, _TRIED = 3_000, 8, 120  # Words of a registry, of these the nearest of one, and rewordings tried
 _MOST_ALIKE, _MOST_REPEATED = 0.58, 0.75
 """Word overlap of two rewordings, and share of the request's words, that no limit by text sees."""
+CROWD, _SAID, _SHORT = 60, 0.6, 3  # Items that fill the hits, the share of a request's words in each, and short ones
 _ROUNDS, _PHRASES = 10, 8  # Insertions, and phrases tried for each
 
 
@@ -103,6 +104,27 @@ class Attacker:
             for number, text, other in self._pair_with_others(target)
         ]
 
+    def shuffle(self, target: AttackTarget) -> list[Registration]:
+        """Some of the request's longer words in another order each, with words of the registry between."""
+        chance = random.Random(target.query.id)
+        told = [word for word in dict.fromkeys(words(target.query.text)) if len(word) > _SHORT]
+        items = []
+        for number in range(CROWD):
+            said = chance.sample(told, k=round(_SAID * len(told))) + chance.sample(self._vocabulary[0], k=4)
+            chance.shuffle(said)
+            items.append(_tool(f"{' '.join(said)} {number}.", number, namespaces=CROWD))
+        return items
+
+    def reword_in_a_crowd(self, target: AttackTarget) -> list[Registration]:
+        """Rewordings, and many items of a line that hold a word of the request."""
+        told = [word for word in content_words(target.query.text) if len(word) > _SHORT] or ["thing"]
+        crowd = [
+            _tool(f"Helps with {told[n % len(told)]} and {told[(n + 1) % len(told)]}, part {n}.", FLOOD + n,
+                  namespaces=FLOOD + CROWD)
+            for n in range(CROWD)
+        ]  # fmt: skip
+        return [*self.reword_in_namespaces(target), *crowd]
+
     def paste(self, target: AttackTarget) -> list[Registration]:
         [other] = self._others(target, 1)
         return [_tool(other.description[:500], examples=[target.query.text[:2_000]])]
@@ -161,6 +183,8 @@ TAKEOVERS: Mapping[str, Takeover] = {
     "20 rewordings, 1 namespace": Takeover(Attacker.reword),
     "20 rewordings, 20 namespaces": Takeover(Attacker.reword_in_namespaces),
     "20 texts of others and a rewording, 20 namespaces": Takeover(Attacker.borrow),
+    "60 items of the request's words in another order": Takeover(Attacker.shuffle),
+    "20 rewordings and 60 items of a word or two": Takeover(Attacker.reword_in_a_crowd),
     "1 unrelated item, the request as its example": Takeover(Attacker.paste),
     "1 unrelated item, phrases inserted": Takeover(Attacker.insert_phrases),
     "1 item, its namespace spelled like a request of two words": Takeover(Attacker.imitate_request, ask=_ask_by_name),

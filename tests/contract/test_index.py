@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mats.domain.capability.capability import Kind
-from mats.domain.profile.index_keys import fold, name_key
+from mats.domain.profile.index_keys import day_keys, fold, name_key
 from mats.domain.profile.profile import Status
 from mats.domain.search.lookups import NameUse
 from mats.domain.search.query import Filter, Query, Scope
@@ -100,6 +100,24 @@ def test_names_and_namespaces_are_those_that_the_caller_sees(index: SearchIndex)
     assert set(index.namespaces(ops)) - set(index.namespaces(EVERYTHING)) == {"com.stripe.secret"}
     owned = Filter(scope=Scope(keys=frozenset({name_key("stripe")})))
     assert sorted(names(index.neural(ENCODER.encode_query("x"), owned, depth=9))) == ["a", "b"]
+
+
+def test_what_was_registered_on_some_days_is_left_out(index: SearchIndex):
+    made = {"old": "2026-01-02", "new": "2026-03-04", "unknown": ""}
+    entries = [entry(name, "send mail", visible_to=("ops",) if name == "old" else None) for name in made]
+    index.put(
+        [
+            replace(each, profile=each.profile.model_copy(update={"first_registered": made[each.profile.name]}))
+            for each in entries
+        ]
+    )
+    ops = Filter(audiences=frozenset({"ops"}))
+    before = replace(ops, scope=Scope(without_keys=frozenset(day_keys(["2026-03-04", "2026-03-05"]))))
+    assert sorted(lexical(index, "mail", admitted=before)) == ["old", "unknown"]
+    assert sorted(neural(index, "mail", admitted=before)) == ["old", "unknown"]
+    assert index.has(before)
+    assert index.has(replace(before, audiences=frozenset()))
+    assert not index.has(replace(before, kinds=frozenset({Kind.SKILL})))
 
 
 def test_a_word_that_no_entry_has_is_taken_for_the_nearest_that_the_caller_sees(index: SearchIndex):

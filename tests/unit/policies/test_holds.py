@@ -47,7 +47,7 @@ def test_the_reason_that_a_capability_cannot_be_called(invocation, holds, becaus
     profile, asked = called(**invocation), Holds(**holds)
     assert lacks(profile, asked) == because
     strict = asked.model_copy(update={"leave_out": True})
-    pool = Pool(ask=Ask.of("pay", Filter()), k=15, now_s=0.0, profiles=[profile], seen=1, kept=range(1))
+    pool = Pool(ask=Ask.of("pay", Filter()), k=15, profiles=[profile], seen=1, kept=range(1))
     marked, narrowed = (policies.Holds().choose(pool, each) for each in (asked, strict))
     assert [marks.unfit for marks in marked.marks.values()] == ([because] if because else [])
     assert narrowed.excluded == ({profile.id: because} if because else {})

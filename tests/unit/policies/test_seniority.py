@@ -1,13 +1,18 @@
 """Newcomers, and who leads them."""
 
+import math
 from datetime import UTC, datetime
 
 import pytest
 
+from mats.domain.policies.policy import Ask
 from mats.domain.policies.seniority import Seniority, find_newcomers, limit_newcomers
 from mats.domain.profile.profile import DAY_S, Profile
 from mats.domain.search.candidate import Candidate, Exactness, Marks
+from mats.domain.search.query import Filter, Query
 from tests.builders import a_profile, rank
+from tests.fakes import FakeClock, MemoryIndex
+from tests.world import discover_over, indexed
 
 NOW_S = 1_790_000_000.0
 SENIORITY = Seniority(50)
@@ -70,9 +75,66 @@ def test_within_a_day_of_the_oldest_nothing_is_new_whatever_the_date_is():
     assert not find_newcomers([since(60), since(DAY_S - 60)], NOW_S - DAY_S, NOW_S)
 
 
-@pytest.mark.parametrize(("behind", "left"), [(0, 3), (15, 8), (5, 5)])
-def test_newcomers_have_a_fifth_of_the_places_or_as_many_as_are_usual_up_to_half(behind: int, left: int):
-    new = {*range(15), *range(15, 15 + behind)}
-    kept, spare = limit_newcomers(range(30), new, of=30, k=15, share=0.2)
-    assert len([position for position in kept if position in new]) == left
-    assert sorted([*kept, *spare]) == list(range(30))
+def test_newcomers_have_a_fifth_of_the_places_whatever_is_behind_them():
+    kept, spare = limit_newcomers(range(30), {*range(20)}, 3)
+    assert (kept, spare) == ([0, 1, 2, *range(20, 30)], [*range(3, 20)])
+
+
+def registry_of(*days_ago: float) -> MemoryIndex:
+    profiles = [since(days * DAY_S).model_copy(update={"name": f"t{n}"}) for n, days in enumerate(days_ago)]
+    return indexed(*profiles)
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "oldest", "is_new"),
+    [
+        ((90, 5, 5), -math.inf, {5: True, 29: True, 40: False}),
+        ((20, 20, 3), 20, {3: True, 18: True, 19: False}),
+        ((4, 3, 3), 4, {3: False, 2: True, 0: True}),
+        ((0, 0), 0, {0: False}),
+    ],
+)
+def test_how_old_a_registry_is_says_the_registry_and_not_what_is_found_in_it(days_ago, oldest, is_new):
+    ask = Ask.of("x", Filter(namespaces=frozenset({"org.new"})), now_s=NOW_S)
+    ages = SENIORITY.look(ask, registry_of(*days_ago), None, None)
+    ended = oldest if oldest < 0 else (NOW_S - oldest * DAY_S) // DAY_S * DAY_S + DAY_S
+    assert ages.oldest_s == ended
+    for days, new in is_new.items():
+        assert (f"~{since(days * DAY_S).day}" in ages.new_days) is new, days
+
+
+def test_a_flood_that_fills_the_window_leaves_the_places_to_older_ones_behind_it():
+    texts = [f"pay a bill {n}" for n in range(90)]
+    flood = [since(DAY_S).model_copy(update={"name": f"n{n}", "namespace": f"evil-{n}.org"}) for n in range(90)]
+    flood = [a_profile(name=p.name, namespace=p.namespace, description=text).model_copy(
+        update={"first_registered": p.first_registered}) for p, text in zip(flood, texts, strict=True)]  # fmt: skip
+    honest = [a_profile(name=f"h{n}", description=f"bill {word}").model_copy(
+        update={"first_registered": since(90 * DAY_S).first_registered})
+        for n, word in enumerate(("of water", "in kind", "by mail", "to law", "as tender"))]  # fmt: skip
+    index, clock = indexed(*flood, *honest), FakeClock(datetime.fromtimestamp(NOW_S, UTC).isoformat())
+    pipeline = discover_over(index, policies=[SENIORITY], clock=clock)
+    found = [each.candidate.profile for each in pipeline.answer(Query(query="pay a bill")).ranked]
+    assert {each.id for each in honest} <= {each.id for each in found}
+
+
+@pytest.mark.parametrize(
+    ("request_text", "days_ago", "first"),
+    [
+        ("weather forecast", 1, "maps_weather"),
+        ("weather forecast", 60, "weather_forecast"),
+        ("weather_forecast", 1, "weather_forecast"),
+        ("org.tools/weather_forecast", 1, "weather_forecast"),
+    ],
+)
+def test_a_newcomer_named_as_the_words_of_a_request_comes_first_only_if_it_is_asked_for_by_name(
+    request_text, days_ago, first
+):
+    empty = a_profile(name="weather_forecast", description="Does useful things for everybody, of all kinds, at once.",
+                      namespace="org.tools")  # fmt: skip
+    known = a_profile(name="maps_weather", description="Forecast of the weather.", namespace="com.maps")
+    made = [(empty, days_ago), (known, 60)]
+    index = indexed(
+        *(each.model_copy(update={"first_registered": since(n * DAY_S).first_registered}) for each, n in made)
+    )
+    clock = FakeClock(datetime.fromtimestamp(NOW_S, UTC).isoformat())
+    assert discover_over(index, clock=clock).answer(Query(query=request_text)).ranked[0].candidate.profile.name == first

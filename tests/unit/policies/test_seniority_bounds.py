@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mats.domain.policies.seniority import Seniority, find_newcomers, limit_newcomers
+from mats.domain.policies.seniority import Seniority, find_newcomers
 from mats.domain.profile.profile import Cause, Profile
 from mats.domain.search.blend import Opinion, Scoring, TrustRule, blend
 from mats.domain.search.candidate import Candidate, Exactness, Marks
@@ -85,8 +85,3 @@ def test_who_registers_after_a_review_of_the_same_day_is_new():
     rated = registered("rated", "08:00", trust=80, cause=reviewed)
     before, after = registered("before", "09:00"), registered("after", "12:00")
     assert find_newcomers([rated, before, after], rated.registered_s, NOW_S) == {2}
-
-
-def test_newcomers_take_a_fifth_of_the_places():
-    kept, left_out = limit_newcomers(range(15), set(range(15)), of=15, k=15, share=Seniority(50).share)
-    assert (len(kept), len(left_out)) == (3, 12)

@@ -148,7 +148,7 @@ def test_an_answer_that_took_longer_than_its_receipt_may_does_not_wait_for_it():
         clock.ms += 750
         return RerankResult(scores=(0.5,) * len(candidates))
 
-    stages = 10  # spelling, products, lexical, neural, then the looks of four policies, fetch, and the receipt
+    stages = 11  # spelling, products, lexical, neural, then the looks of five policies, fetch, and the receipt
     discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank), clock=clock, executor=Slow(stages))
     shortlist = discover.answer(QUERY, receipts=LeaveReceipt(early=MemoryReceipts(), later=MemoryReceipts()))
     assert shortlist.degraded == ("receipt",)

@@ -1,12 +1,12 @@
 """Answer a request with ranked capabilities: find k by words and vectors, rerank once, blend. Nothing is invoked."""
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
+from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.learning.outcome import asking
 from mats.domain.policies.policy import Ask, Order, Policy, Pool
@@ -27,7 +27,6 @@ from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.rerank import Rerank
 from mats.usecases.stages import Run, Stage, Stages
 
-_WITNESSES = 2  # Of the last hits, which say whether the first ones are new: all of these may be of one flood
 _FOREIGN = "the encoder does not read the language of this query: results are found by its words, little by meaning"
 
 
@@ -102,9 +101,10 @@ class Discover:
 
     def _find(self, query: Query, admitted: Filter, caller: str, run: Run) -> Found:
         """The candidates of a request. Raises DependencyFailed: none of its texts could be searched."""
+        now_s = datetime.fromisoformat(self.stages.clock.now()).timestamp()
 
         def find(text: str, own: Run) -> Hits:
-            return self._search(Ask.of(text, admitted, caller=caller, holds=query.holds), own)
+            return self._search(Ask.of(text, admitted, now_s=now_s, caller=caller, holds=query.holds), own)
 
         with run.turn():
             if len(query.texts) == 1:
@@ -137,7 +137,7 @@ class Discover:
         order = Order(scores=fused, cosine=cosine, k=self.k, ids=best_first(fused))
         for policy in self.policies:
             order = self._begin(policy, "nominate", run, order, evidence[policy.name])() or order
-        pool = run.start("fetch", partial(self._choose, ask, order, evidence)).result()
+        pool = run.start("fetch", partial(self._choose, ask, vector, order, evidence)).result()
         return Hits(ask=ask, vector=vector, bm25=bm25, cosine=cosine, evidence=evidence, pool=pool)
 
     def _encode(self, text: str, run: Run) -> Stage[Vector] | None:
@@ -148,29 +148,35 @@ class Discover:
         work = partial(getattr(policy, step), *args)
         return run.start(policy.name, work).finish if step in policy.reads else work
 
-    def _choose(self, ask: Ask, order: Order, evidence: Mapping[str, Any]) -> Pool:
+    def _choose(self, ask: Ask, vector: Vector | None, order: Order, evidence: Mapping[str, Any]) -> Pool:
         """The first `k` that every policy keeps; the rest of the window replaces what one of them left out.
 
-        If all are kept, one read is enough.
+        If all are kept, one read is enough. If the window is full of what one leaves out, what is to be searched
+        instead replaces it.
         """
-        ahead, behind = order.ids[: self.k], order.ids[self.k :]
-        known = fetch_admitted(self.index, [*ahead, *behind[-_WITNESSES:]], ask.admitted)
-        oldest_s = min((profile.registered_s for profile in known), default=math.inf)
-        now_s = datetime.fromisoformat(self.stages.clock.now()).timestamp()
-        fresh = Pool(ask=ask, k=self.k, now_s=now_s, oldest_s=oldest_s)
-        first, end = frozenset(ahead), self.k
-        profiles = [profile for profile in known if profile.id in first]
+        fresh, ids, end = Pool(ask=ask, k=self.k), list(order.ids[: self.window]), self.k
+        profiles = fetch_admitted(self.index, ids[:end], ask.admitted)
         pool = self._narrow(fresh, profiles, evidence)
-        has_new = pool.positions(lambda marks: marks.new)
-        for size in (self.window if has_new else self.k + pool.free, self.window):
+        for _ in range(2):
             if pool.free > 0:
-                profiles += fetch_admitted(self.index, order.ids[end:size], ask.admitted)
+                size = self.k + pool.free if end == self.k and not pool.instead else self.window
+                profiles += fetch_admitted(self.index, ids[end:size], ask.admitted)
                 pool, end = self._narrow(fresh, profiles, evidence), size
+        if pool.free > 0 and pool.instead:
+            others = [id for id in self._instead(ask, vector, pool.instead) if id not in ids]
+            profiles += fetch_admitted(self.index, others[: self.k], ask.admitted)
+            pool = self._narrow(fresh, profiles, evidence)
         return pool
+
+    def _instead(self, ask: Ask, vector: Vector | None, admitted: Filter) -> list[Id]:
+        """The best hits by both sides under another filter."""
+        bm25 = ask.words.search(self.index, admitted, depth=self.window)
+        cosine = self.index.neural(vector, admitted, depth=self.window) if vector else {}
+        return best_first(fuse(bm25, cosine, lexical_share=LEXICAL_SHARE))
 
     def _narrow(self, pool: Pool, profiles: Sequence[Profile], evidence: Mapping[str, Any]) -> Pool:
         """The pool of these profiles, after every policy has chosen."""
-        pool = replace(pool, profiles=profiles, seen=len(profiles), kept=range(len(profiles)), spare=())
+        pool = replace(pool, profiles=profiles, seen=len(profiles), kept=range(len(profiles)), spare=(), instead=None)
         for policy in self.policies:
             pool = policy.choose(pool, evidence[policy.name])
         return pool

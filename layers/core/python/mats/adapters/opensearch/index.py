@@ -87,6 +87,10 @@ class OpenSearchIndex:
         query = {"bool": {"filter": clauses, "should": mapping.by_trust()}}
         return self._ids(query, most, sort=["_score", {"id": "asc"}])
 
+    def has(self, admitted: Filter) -> bool:
+        """Entries of an earlier release have no keys of days before `mats reindex`."""
+        return bool(self.page(admitted, after=None, limit=1))
+
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         """Approximate (HNSW)."""
         clauses = [*mapping.filter_clauses(admitted), {"term": {"encoder": self.encoder}}]

@@ -145,6 +145,8 @@ def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
         clauses.append({"bool": {"should": exact, "minimum_should_match": 1}})
     if wanted.scope.keys:
         clauses.append(any_key(wanted.scope.keys))
+    if wanted.scope.without_keys:
+        clauses.append({"bool": {"must_not": any_key(wanted.scope.without_keys)}})
     clauses += [{"terms": {"tags": choice}} for choice in sorted(map(sorted, wanted.scope.tag_choices))]
     return clauses + [{"term": {"tags": tag}} for tag in sorted(wanted.tags)]
 

@@ -36,7 +36,7 @@ _CHANGED = (
 )
 _KINDS = {str(kind): kind for kind in Kind}
 _PART = 4_096  # Changed rows that are applied together
-_MASKS = 8  # Filters whose rows are kept until the registry changes, a byte for each row
+_MASKS = 16  # Filters whose rows are kept until the registry changes, a byte for each row
 _REMEMBERED = 10_000  # Uses of names that are kept until the registry changes, some hundred bytes each
 _SPARE = 8  # Room for new rows, as a part of those that are there; it takes memory only once it is used
 
@@ -128,6 +128,9 @@ class SqliteIndex:
                 rows = rows[np.argsort(-np.sum(held, axis=0), kind="stable")]
             return self._matrix.ids(rows[:most].tolist())
 
+    def has(self, admitted: Filter) -> bool:
+        return bool(self._mask(admitted).any())
+
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         with self._lock:
             mask = self._mask(admitted)
@@ -218,11 +221,12 @@ class SqliteIndex:
         with self._lock:
             self._catch_up()
             if wanted not in self._masks:
-                mask = self._matrix.mask(wanted)
-                keys = wanted.scope.keys
-                if keys:
-                    rows, mask = self._rows_with(mask, *keys), np.zeros_like(mask)
+                mask, scope = self._matrix.mask(wanted), wanted.scope
+                if scope.keys:
+                    rows, mask = self._rows_with(mask, *scope.keys), np.zeros_like(mask)
                     mask[rows] = True
+                if scope.without_keys:
+                    mask[self._rows_with(mask, *scope.without_keys)] = False
                 if len(self._masks) >= _MASKS:
                     self._masks.clear()
                 mask.flags.writeable = False

@@ -7,7 +7,6 @@ order after the blend. What a policy reads, its evidence, goes to its own later 
 one must know of a candidate is a mark (`mats.domain.search.candidate.Marks`).
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -32,6 +31,7 @@ class Ask:
     plain: str  # The same, spelled right and without the names of products: what is encoded
     words: LexicalQuery
     admitted: Filter
+    now_s: float = 0.0  # Seconds since 1970
     caller: str = ""  # Whose own reports count in full; empty for nobody
     holds: Holds | None = None
     foreign: bool = False  # The encoder does not read its language
@@ -73,12 +73,11 @@ class Pool:
 
     ask: Ask
     k: int
-    now_s: float  # Seconds since 1970, as `oldest_s`
     profiles: Sequence[Profile] = ()
-    oldest_s: float = math.inf  # The first registration that is known
     seen: int = 0  # Profiles that were read, with those that were excluded
     kept: Sequence[int] = ()
     spare: Sequence[int] = ()  # Those that take only places which nothing else takes
+    instead: Filter | None = None  # What is searched for the places of the spare ones
     marks: Mapping[Id, Marks] = field(default_factory=dict)
     excluded: Mapping[Id, str] = field(default_factory=dict)  # With the reason
 

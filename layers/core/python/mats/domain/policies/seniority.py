@@ -5,23 +5,39 @@ are newcomers: unrated, and new beside older candidates.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from datetime import UTC, datetime, time
+from typing import ClassVar, NamedTuple
 
-from mats.domain.policies.policy import Policy, Pool
+from mats.domain.policies.policy import Ask, Policy, Pool
+from mats.domain.profile.index_keys import day_keys
 from mats.domain.profile.profile import DAY_S, Profile
-from mats.domain.search.candidate import Result
+from mats.domain.search.candidate import Exactness, Result
+from mats.domain.search.lookups import Lookups, Vector
+from mats.domain.search.query import Filter, Scope
 from mats.domain.search.shortlist import Ranked, quote_id
+from mats.domain.text.words import split_identifier
 
 NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
-NEW_SHARE = 0.2  # Of the candidates that may be newcomers, unless these are as usual further down
-_MOST, _ENOUGH = 0.5, 2  # The same where newcomers are usual, and how many times the candidates must be known to say so
+NEW_SHARE = 0.2  # Of the candidates that may be newcomers
 _OLDER, _OLDER_IN_MEANING, _RATED = 0.7, 0.4, 0.3
 """Share of a newcomer's mixture from which on an older or a rated one leads it; the second where the cosine is at least
 as high."""
 _ECHOED = 0.3  # The same where the newcomer repeats the request
+_FREE = (Exactness.NAME, Exactness.SPELLED)  # What anybody may call a capability
 _AS_RELEVANT = 0.1  # Share of the relevance of what it leads that it must have itself
+
+
+class Ages(NamedTuple):
+    """What a registry says of who is new."""
+
+    oldest_s: float  # No later than when its first capability was registered, in seconds since 1970
+    new_days: frozenset[str]  # Keys of the days on which newcomers were registered
+
+
+NO_AGES = Ages(math.inf, frozenset())
 
 
 @dataclass(frozen=True)
@@ -29,13 +45,39 @@ class Seniority(Policy):
     """Only some newcomers may be candidates; without a reranker, a rated or older one leads them if it is relevant."""
 
     name: ClassVar = "seniority"
+    reads: ClassVar = ("look",)
     unrated: int  # The trust of an unrated profile beside others, 0 to 100
     share: float = NEW_SHARE  # Of the candidates that may be newcomers
 
-    def choose(self, pool: Pool, evidence: None) -> Pool:
-        new = find_newcomers(pool.profiles, pool.oldest_s, pool.now_s)
-        kept, spare = limit_newcomers(pool.kept, new, of=len(pool.profiles), k=pool.k, share=self.share)
-        return replace(pool.mark([pool.profiles[n].id for n in new], new=True), kept=kept, spare=spare)
+    def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Ages:
+        """How old the registry is, whatever is found in it: hits may all be of one flood."""
+        days = [datetime.fromtimestamp(ask.now_s - n * DAY_S, UTC).date() for n in range(-1, NEW_DAYS + 1)]
+
+        def since(n: int) -> Filter:
+            """Everything that the caller sees but what was registered since a day."""
+            keys = frozenset(day_keys(map(str, days[: n + 1])))
+            return Filter(audiences=ask.admitted.audiences, scope=Scope(without_keys=keys))
+
+        last = len(days) - 1
+        if index.has(since(last)):
+            return Ages(-math.inf, since(last).scope.without_keys)
+        first = bisect_left(range(last), True, key=lambda n: not index.has(since(n)))
+        ended = datetime.combine(days[first], time(), UTC).timestamp() + DAY_S
+        return Ages(ended, since(first - 2).scope.without_keys if first > 1 else frozenset())
+
+    def choose(self, pool: Pool, evidence: Ages | None) -> Pool:
+        """Newcomers beyond their share wait for places that what is older leaves."""
+        ages, ask = evidence or NO_AGES, pool.ask
+        oldest_s = min([ages.oldest_s, *(profile.registered_s for profile in pool.profiles)])
+        new = find_newcomers(pool.profiles, oldest_s, ask.now_s)
+        kept, spare = limit_newcomers(pool.kept, new, math.ceil(pool.k * self.share))
+        pool = pool.mark([pool.profiles[n].id for n in new], new=True)
+        if split_identifier(ask.text) == ask.text:  # words, which a name may have been made of
+            named = [n for n in pool.positions(lambda marks: marks.exact in _FREE) if n in new]
+            pool = pool.mark([pool.profiles[n].id for n in named], exact=None)
+        without = ask.admitted.scope.without_keys | ages.new_days
+        older = replace(ask.admitted, scope=replace(ask.admitted.scope, without_keys=without))
+        return replace(pool, kept=kept, spare=spare, instead=older if spare and ages.new_days else None)
 
     def arrange(self, ranked: Ranked) -> Ranked:
         """The best rated one, then the best older one, before newcomers that are not much better."""
@@ -90,16 +132,7 @@ def find_newcomers(profiles: Sequence[Profile], oldest_s: float, now_s: float) -
     return {n for n, each in enumerate(profiles) if not each.is_rated and is_new(each)}
 
 
-def limit_newcomers(
-    kept: Sequence[int], newcomers: Set[int], *, of: int, k: int, share: float
-) -> tuple[list[int], list[int]]:
-    """Positions without, and those of, the newcomers that would displace others from the first `k`.
-
-    `kept` has the positions of candidates among `of` known profiles, best first. Newcomers may be this `share` of the
-    first `k`, or that share of what is behind them which is, up to one half.
-    """
-    behind = kept[k:] if of >= _ENOUGH * k else ()
-    usual = sum(position in newcomers for position in behind) / len(behind) if behind else 0.0
-    most = math.ceil(k * max(share, min(_MOST, usual)))
+def limit_newcomers(kept: Sequence[int], newcomers: Set[int], most: int) -> tuple[list[int], list[int]]:
+    """Positions without, and those of, the newcomers after the first `most`; `kept` has candidates, best first."""
     left_out = [position for position in kept if position in newcomers][most:]
     return [position for position in kept if position not in set(left_out)], left_out

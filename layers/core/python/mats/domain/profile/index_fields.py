@@ -12,7 +12,7 @@ FIELD_WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """The lexical fields of every index in column order, and the weight of a word in each: docs/decisions/0003, 0074."""
 
-TEXTS = 6  # Version of the fields and their terms; an index of another one writes them again, or is reindexed
+TEXTS = 7  # Version of the fields and their terms; an index of another one writes them again, or is reindexed
 
 _WITHOUT_PAIRS = "keywords"  # A list of phrases: its neighbours are ready-made pairs of words
 

@@ -1,9 +1,10 @@
 """The keys by which an index finds a capability otherwise than by words; each begins with a sign that no word has.
 
 `=` its id, name and title, folded; `@` the names of its namespace's products and of its provider; `^` how far
-operators trust it.
+operators trust it; `~` the day of its first registration.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from mats.domain.profile.profile import Profile
@@ -22,13 +23,14 @@ TRUSTED_KEYS = (*TRUST, _VERIFIED)  # Keys of those whom operators trust: by a r
 
 
 def index_keys(profile: Profile) -> list[str]:
-    """All keys of a capability: its folded id, name and title, its names, how far operators trust it, and its pin."""
+    """All keys of a capability: folded id, name and title, its names, how far operators trust it, its day, its pin."""
     title = profile.source.title if profile.source else ""
     keys = [f"={key}" for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
     keys += map(name_key, names(profile.namespace, profile.provider))
     if profile.trust is not None:
         keys.append(f"^{profile.trust // 10}")
     keys += [_VERIFIED] if profile.provider_verified else []
+    keys += day_keys([profile.day] if profile.day else [])
     return [*keys, PINNED] if profile.pinned else keys
 
 
@@ -39,6 +41,11 @@ def fold(text: str) -> str:
     """
     terms = index_terms(split_identifier(text))
     return "".join([term for term in terms if term not in _ARTICLES] or terms)[:_LONGEST]
+
+
+def day_keys(days: Iterable[str]) -> list[str]:
+    """The keys of capabilities that were first registered on these days."""
+    return [f"~{day}" for day in days]
 
 
 def name_key(name: str) -> str:

@@ -151,6 +151,7 @@ class Scope:
     tag_choices: frozenset[frozenset[str]] = frozenset()  # Of each of these sets, at least one tag must be present
     keys: frozenset[str] = frozenset()
     """Admits what has any of these keys of an index (`domain/profile/index_keys`); empty admits all."""
+    without_keys: frozenset[str] = frozenset()  # Admits nothing that has any of these
 
 
 ANYWHERE = Scope()
