@@ -55,6 +55,13 @@ def _misspell(queries: Sequence[JudgedQuery]) -> Iterator[JudgedQuery]:
             yield replace(query, text=f"{query.text[:at]}{typed}{query.text[at + 2 :]}")
 
 
+def with_payload(dataset: Dataset) -> list[JudgedQuery]:
+    """Judged queries that bring along a text of something else in the set, in quotation marks."""
+    texts = [text for item in dataset.registrations if len((text := item.description.replace('"', "")).split()) > _LONG]
+    chance = random.Random(SEED)
+    return [replace(each, text=f'{each.text}: "{chance.choice(texts)}"') for each in draw(dataset.queries, MADE)]
+
+
 def with_provider(dataset: Dataset) -> list[JudgedQuery]:
     """Judged queries that name the provider of a right one, each as `with` or `in` it."""
     providers = {item.id: item.provider for item in dataset.registrations if item.provider}

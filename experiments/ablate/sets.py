@@ -115,6 +115,7 @@ def made_requests(opened: OpenSet) -> Iterator[Comparison]:
     dataset = opened.dataset
     yield from opened.own("exact", "names in words", requests.names(dataset))
     yield from opened.own("exact", "ids", requests.ids(dataset))
+    yield from opened.own("payload", "a text brought along", requests.with_payload(dataset))
     yield from opened.own("spelling", "one word misspelt", requests.misspelt(dataset))
     yield from opened.own("products", "provider named", requests.with_provider(dataset))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.ablate.measure import Comparison, Part, Row, compare
-from experiments.ablate.requests import misspelt, names, one_product, with_provider
+from experiments.ablate.requests import misspelt, names, one_product, with_payload, with_provider
 from experiments.ablate.run import rows
 from experiments.ablate.sets import holds, judged_queries, made_requests, open_set, reliability, synonyms
 from experiments.report.policies import rows_of
@@ -66,7 +66,8 @@ def test_every_policy_has_a_row_in_the_committed_results_with_requests_of_its_ow
 
 def test_what_a_policy_is_for_is_compared_for_it_alone(comparisons):
     own = {(each.policy, each.what): each for each in comparisons if each.part is Part.OWN}
-    assert {policy for policy, _ in own} == {"exact", "spelling", "products", "reliability", "synonyms", "holds"}
+    probed = {"exact", "payload", "spelling", "products", "reliability", "synonyms", "holds"}
+    assert {policy for policy, _ in own} == probed
     ids = own["exact", "ids"]
     assert (ids.requests, ids.with_) == (3, 3)
     assert own["spelling", "one word misspelt"].with_ == 3
@@ -78,6 +79,7 @@ def test_requests_are_made_from_the_set():
         assert wrong.text != query.text
         assert distance(wrong.text, query.text, 1) == 1
     assert {query.text.rpartition(". ")[2] for query in with_provider(DATASET)} == {"with Acme", "in Acme"}
+    assert all(query.text.endswith('."') for query in with_payload(DATASET))
     assert one_product(DATASET)[1] == "Acme"
 
 

@@ -2,7 +2,8 @@
 
 One line puts a policy in. The order matters where two act at one step:
 
-- `read`: a word with synonyms is not misspelt, and a product's name is taken out of the text so corrected.
+- `read`: a word with synonyms, or of a text brought along, is not misspelt, and a product's name is taken out of the
+  text so corrected.
 - `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
 - `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
   newcomers are counted among what these keep.
@@ -20,6 +21,7 @@ from mats.domain.policies.holds import Holds
 from mats.domain.policies.implied import ImpliedStep
 from mats.domain.policies.lessons import Lessons
 from mats.domain.policies.memory import Memory
+from mats.domain.policies.payload import Payload
 from mats.domain.policies.policy import Policy
 from mats.domain.policies.products import Products
 from mats.domain.policies.rated import Rated
@@ -35,8 +37,8 @@ from mats.ports import Memory as Remembered
 NAMES = tuple(
     policy.name
     for policy in (
-        Synonyms, Spelling, Memory, Reliability, Rated, ImpliedStep, Products, Exact, Lessons, Holds, Duplicates,
-        Seniority, Claims,
+        Synonyms, Payload, Spelling, Memory, Reliability, Rated, ImpliedStep, Products, Exact, Lessons, Holds,
+        Duplicates, Seniority, Claims,
     )
 )  # fmt: skip
 """Of all policies, also of those that a system lacks."""
@@ -54,6 +56,7 @@ def policies_of(
     """The policies; those that lack what they read are left out. `unrated` is the trust of an unrated profile."""
     found: tuple[Policy | None, ...] = (
         Synonyms(synonyms) if synonyms else None,
+        Payload(),
         Spelling(),
         Memory(memory) if memory else None,
         Reliability(tallies, clock.now) if tallies else None,

@@ -19,7 +19,7 @@ class Spelling(Policy):
     def read(self, ask: Ask, index: Lookups) -> tuple[Ask, None]:
         if ask.foreign or ask.words.rewrites:
             return ask, None
-        words = may_be_misspelt(ask.text)
+        words = may_be_misspelt(ask.searched)
         meant = index.spellings(words, ask.admitted) if words else {}
         if not meant:
             return ask, None
