@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +202,37 @@ def test_any_bert_in_a_folder_gives_what_the_arithmetic_gives(tiny: Path, cache:
     assert list(encoder.encode_documents(["red", "red blue green"])[1]) == pytest.approx(
         list(pooled / np.linalg.norm(pooled)), abs=1e-5
     )
+
+
+def test_vectors_of_a_large_vocabulary_are_stored_in_bytes(tiny: Path, tmp_path: Path, monkeypatch):
+    exact = LocalEncoder.load(str(tiny), cache=tmp_path / "exact", precision="fp32")
+    monkeypatch.setattr(bert_graph, "_MANY", len(TOKENS))
+    small = LocalEncoder.load(str(tiny), cache=tmp_path / "small", precision="fp32")
+    assert [np.load(path).dtype for path in (tmp_path / "small").glob("*.npy")] == [np.int8]
+    for text in ("red", "red blue green", "something else"):
+        assert cosine(exact.encode_query(text), small.encode_query(text)) > 0.999
+
+
+@pytest.mark.parametrize(
+    ("name", "prompts", "query", "document"),
+    [
+        ("tiny", None, "green", "green"),
+        ("tiny", {}, "green", "green"),
+        ("tiny", {"query": "red ", "document": "blue "}, "red green", "blue green"),
+        ("tiny", {"query": "red ", "passage": "blue "}, "red green", "blue green"),
+        ("multilingual-e5-tiny", None, "query: green", "passage: green"),
+        ("multilingual-e5-tiny", {"query": "red "}, "red green", "green"),
+    ],
+)
+def test_a_model_gets_the_prefixes_that_it_was_trained_with(tiny, tmp_path, cache, name, prompts, query, document):
+    shutil.copytree(tiny, tmp_path / name)
+    if prompts is not None:
+        (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    plain = LocalEncoder.load(str(tiny), cache=cache, precision="fp32")
+    prefixed = LocalEncoder.load(str(tmp_path / name), cache=cache, precision="fp32")
+    assert prefixed.encode_query("green") == plain.encode_query(query)
+    assert prefixed.encode_documents(["green"]) == plain.encode_documents([document])
+    assert prefixed.name.endswith("-prefixed") is (query != "green")
 
 
 def test_another_architecture_is_refused_by_name(tiny: Path, tmp_path: Path, cache: Path):

@@ -1,9 +1,9 @@
 """A BERT encoder as an ONNX graph, built from the published weights without a framework.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers" (2019): learned positions, post-norm, GELU.
-Inputs are `ids` int64 [batch, length], `positions` int64 [length], `mask` int32 [batch, length], 1 where a token
-counts and 0 where it is padding, and `words` float32 [vocabulary, width], the vector of each token: most of the
-weights, of which a run reads a few rows. The output is `hidden` float32 [batch, length, width].
+Inputs are `words` float32 [batch, length, width], the vectors of the tokens, which are most of the weights and stay in
+a file; `positions` int64 [length], and `mask` int32 [batch, length], 1 where a token counts and 0 where it is padding.
+The output is `hidden` float32 [batch, length, width].
 """
 
 import logging
@@ -20,10 +20,12 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 from safetensors.numpy import load_file
 
-Weights = Mapping[str, npt.NDArray[np.float32]]
+Floats = npt.NDArray[np.float32]
+Weights = Mapping[str, Floats]
 Config = Mapping[str, Any]  # A model's `config.json`
 
 _WORD_VECTORS = "embeddings.word_embeddings.weight"
+_MANY = 60_000  # Tokens from which on their vectors are stored in 8 bits
 _OPSET, _IR_VERSION = 20, 10
 _CONTRIB = "com.microsoft"  # The operators that onnxruntime adds to those of ONNX
 
@@ -70,10 +72,9 @@ def _build(weights: Weights, config: Config) -> onnx.ModelProto:
         x = _layer(graph, x, layer, config)
     graph.op("Identity", [x], "hidden")
     inputs = [
-        helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"]),
         helper.make_tensor_value_info("positions", TensorProto.INT64, ["length"]),
         helper.make_tensor_value_info("mask", TensorProto.INT32, ["batch", "length"]),
-        helper.make_tensor_value_info("words", TensorProto.FLOAT, list(weights[_WORD_VECTORS].shape)),
+        helper.make_tensor_value_info("words", TensorProto.FLOAT, ["batch", "length", config["hidden_size"]]),
     ]
     outputs = [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "length", config["hidden_size"]])]
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
@@ -86,10 +87,9 @@ def _embeddings(graph: _Graph, config: Config) -> str:
     weights = graph.weights
     segment = weights["embeddings.token_type_embeddings.weight"][0]  # one text at a time: always segment A
     places = graph.constant("places", weights["embeddings.position_embeddings.weight"] + segment)
-    word = graph.op("Gather", ["words", "ids"], "word")
     place = graph.op("Gather", [places, "positions"], "place")
     return graph.norm(
-        graph.op("Add", [word, place], "embedded"), "embeddings.LayerNorm", "input", config["layer_norm_eps"]
+        graph.op("Add", ["words", place], "embedded"), "embeddings.LayerNorm", "input", config["layer_norm_eps"]
     )
 
 
@@ -143,9 +143,16 @@ def prepare(folder: Path, config: Config, path: Path, words: Path, *, in_int8: b
                 logging.getLogger().removeFilter(_no_advice)
         else:
             onnx.save(model, str(made))
-        np.save(vectors, weights[_WORD_VECTORS])
+        table = weights[_WORD_VECTORS]
+        np.save(vectors, _in_bytes(table) if len(table) >= _MANY else table)
         vectors.replace(words)
         made.replace(path)
+
+
+def _in_bytes(table: Floats) -> npt.NDArray[np.int8]:
+    """Each row as integers of 8 bits, and in its last four bytes what they are multiplied by, float32."""
+    steps = np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-12) / 127
+    return np.concatenate([np.rint(table / steps).astype(np.int8), steps.astype(np.float32).view(np.int8)], axis=1)
 
 
 def _no_advice(record: logging.LogRecord) -> bool:

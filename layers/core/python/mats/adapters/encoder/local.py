@@ -1,6 +1,7 @@
 """The encoder of the local mode: a BERT-style sentence model, run by onnxruntime on the CPU."""
 
 import json
+import re
 import threading
 import time
 from array import array
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import onnxruntime
 from tokenizers import Tokenizer
 
-from mats.adapters.encoder.weights import FILES, MINILM, WEIGHTS, EncoderMissing, folder_of, hub_folder, sha256
+from mats.adapters.encoder.weights import FILES, MINILM, PROMPTS, WEIGHTS, EncoderMissing, folder_of, hub_folder, sha256
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
 from mats.domain.search.lookups import Vector
@@ -77,12 +78,14 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     )
 
 
-_GRAPH = 4  # Version of the graph built from the same weights; an increment invalidates cached graphs
+_GRAPH = 5  # Version of the graph built from the same weights; an increment invalidates cached graphs
 _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
 """Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
 _UNKNOWN, _SPACE = ("[UNK]", "<unk>"), "\u2581"
 _BATCH = 4  # Texts per run of the model; larger batches only add padding
+
+_E5 = re.compile(r"(?:^|[-_])e5(?:[-_]|$)", re.IGNORECASE)
 
 Precision = Literal["int8", "fp32"]
 
@@ -94,11 +97,12 @@ class LocalEncoder:
     name: str
     dimension: int
     _sessions: Sessions
-    _words: npt.NDArray[np.float32]
+    _words: npt.NDArray[Any]
     """The vectors of tokens, in a file that is mapped into memory: only what texts contain is read."""
     _tokenizer: Tokenizer
     _cls: bool
     _threads: Executor
+    _prefixes: tuple[str, str]  # Of queries and of documents
 
     @classmethod
     def load(cls, model: str = DEFAULT_ENCODER, *, cache: Path, precision: Precision = "int8") -> Self:
@@ -128,10 +132,11 @@ class LocalEncoder:
         tokenizer.no_padding()
         pooling = folder / "1_Pooling" / "config.json"
         by_cls = pooling.exists() and bool(_json(pooling).get("pooling_mode_cls_token"))
-        name = f"{Path(model).name}-{digest[:8]}-{precision}"
+        prefixes = _prefixes_of(model, folder)
+        name = f"{Path(model).name}-{digest[:8]}-{precision}{'-prefixed' if any(prefixes) else ''}"
         threads = DaemonThreads(cores(), "encoder", on_start=yield_to_others)
-        mapped: npt.NDArray[np.float32] = np.load(words, mmap_mode="r")
-        return cls(name, config["hidden_size"], Sessions(path), mapped, tokenizer, by_cls, threads)
+        mapped = np.load(words, mmap_mode="r")
+        return cls(name, config["hidden_size"], Sessions(path), mapped, tokenizer, by_cls, threads, prefixes)
 
     def reads(self, text: str) -> bool:
         """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
@@ -144,9 +149,12 @@ class LocalEncoder:
         )
 
     def encode_query(self, text: str) -> Vector:
-        return self.encode_documents([text])[0]
+        return self._encode_all([self._prefixes[0] + text])[0]
 
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
+        return self._encode_all([self._prefixes[1] + text for text in texts])
+
+    def _encode_all(self, texts: Sequence[str]) -> Sequence[Vector]:
         try:
             return self._encode(texts)
         except RuntimeError as error:  # all errors of onnxruntime, out of memory included
@@ -184,13 +192,8 @@ class LocalEncoder:
         mask = np.zeros((len(batch), length), np.int32)
         for row, tokens in enumerate(batch):
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        inputs: dict[str, npt.NDArray[Any]] = {
-            "ids": ids,
-            "positions": np.arange(length),
-            "mask": mask,
-            "words": self._words,
-        }
-        hidden = self._sessions.run(inputs, many=many)
+        words = _vectors(self._words, ids)
+        hidden = self._sessions.run({"words": words, "positions": np.arange(length), "mask": mask}, many=many)
         counts = mask[:, :, np.newaxis].astype(np.float32)
         pooled = hidden[:, 0] if self._cls else (hidden * counts).sum(1) / counts.sum(1)
         unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
@@ -208,6 +211,24 @@ def _files(model: str, cache: Path) -> tuple[Path, str]:
     if not (folder / WEIGHTS).exists():
         raise EncoderMissing(f"{model} has no {WEIGHTS}; only models with safetensors weights can be run")
     return folder, sha256(folder / WEIGHTS)
+
+
+def _prefixes_of(model: str, folder: Path) -> tuple[str, str]:
+    """What a model wants before queries and documents: as its `prompts` say, or as E5, whose folders do not say it."""
+    stated = folder / PROMPTS
+    prompts = _json(stated).get("prompts") if stated.exists() else None
+    if isinstance(prompts, dict) and prompts:
+        return str(prompts.get("query", "")), str(prompts.get("document", prompts.get("passage", "")))
+    return ("query: ", "passage: ") if _E5.search(Path(model).name) else ("", "")
+
+
+def _vectors(table: npt.NDArray[Any], ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    """The vectors of tokens; rows of bytes end with what they are multiplied by."""
+    rows = table[ids]
+    if rows.dtype != np.int8:
+        return np.asarray(rows, np.float32)
+    steps = np.ascontiguousarray(rows[..., -4:]).view(np.float32)
+    return np.asarray(rows[..., :-4] * steps, np.float32)
 
 
 def _json(path: Path) -> dict[str, Any]:

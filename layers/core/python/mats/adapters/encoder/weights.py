@@ -70,6 +70,7 @@ UNIVERSAL = Published(
     },
 )
 FILES = tuple(MINILM.digests)  # The required files of any other model
+PROMPTS = "config_sentence_transformers.json"  # What some models want before queries and documents
 
 _RETRY_AFTER_S = 300
 """Delay before another attempt after a failed download, so that a start does not wait for the network again."""
@@ -106,7 +107,8 @@ def hub_folder(model: str, *, revision: str | None = None, local_dir: Path | Non
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
-        return Path(snapshot_download(model, revision=revision, allow_patterns=list(FILES), local_dir=local_dir))
+        kept = [*FILES, PROMPTS]
+        return Path(snapshot_download(model, revision=revision, allow_patterns=kept, local_dir=local_dir))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise EncoderMissing(
