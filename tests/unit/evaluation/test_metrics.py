@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from mats.domain.capability.capability import Id
-from mats.evaluation.data.datasets import DatasetInvalid, JudgedQuery, load
+from mats.domain.search.verdict import Verdict
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery, load
 from mats.evaluation.measures import NAMES, estimate, per_query
+from mats.evaluation.systems.base import SystemAnswer
 from mats.evaluation.systems.catalogue import PlainBm25, names_and_descriptions
+from mats.evaluation.systems.score import verdicts_json
 from tests.builders import a_registration
 
 
@@ -32,6 +35,36 @@ def test_every_measure_has_its_definition():
         "all@15": [1, 1, 0],
     }
     assert tuple(values) == NAMES
+
+
+def test_a_query_whose_grades_are_all_0_is_one_that_nothing_serves(tmp_path):
+    rows = [{"_id": "c", "type": "tool", "name": "count_tokens", "description": "Count the tokens of a text."}]
+    texts = [{"_id": "q1", "text": "count tokens"}, {"_id": "q2", "text": "book a flight"}, {"_id": "q3", "text": "?"}]
+    written(tmp_path, corpus=rows, queries=texts, qrels=[("q1", "c", 1), ("q1", "x", 0), ("q2", "-", 0)])
+    dataset = load(tmp_path)
+    assert [[each.id for each in some] for some in (dataset.queries, dataset.absent)] == [["q1"], ["q2"]]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ranked", "relevant", "counted"),
+    [
+        (Verdict.MATCH, ["a"], ["a"], {}),
+        (Verdict.MATCH, ["b", "a"], ["a"], {"false_match": 1}),
+        (Verdict.WEAK, ["b"], ["a"], {}),
+        (Verdict.NONE, ["a"], ["a"], {"false_none": 1}),
+        (Verdict.NONE, ["a"], [], {"absent": 1, "absent_none": 1}),
+        (Verdict.MATCH, ["a"], [], {"absent": 1, "false_match": 1}),
+        (None, ["a"], ["a"], None),
+    ],
+)
+def test_wrong_verdicts_are_counted(verdict, ranked, relevant, counted):
+    one, answers = query("q", *relevant), {"q": SystemAnswer(ranked=ranked, verdict=verdict)}
+    other = {"p": SystemAnswer(ranked=["z"], verdict=verdict and Verdict.MATCH)}
+    queries = [query("p", "z"), *([one] if relevant else [])]
+    dataset = Dataset("set", [], queries, {}, "", absent=[] if relevant else [one])
+    found = verdicts_json(dataset, {**other, **(answers if relevant else {})}, {} if relevant else answers)
+    nothing = dict.fromkeys(("false_match", "false_none", "absent", "absent_none"), 0)
+    assert found == ({} if counted is None else {**nothing, **counted})
 
 
 def test_recall_is_the_share_of_the_gold_found():

@@ -44,6 +44,7 @@ class Dataset:
     refused: Mapping[str, str]  # The faults of rows that are no registrations
     digest: str  # SHA-256 over the uncompressed files
     trust: Mapping[Id, int] = field(default_factory=dict)  # Trust by id, where the set has any
+    absent: Sequence[JudgedQuery] = ()  # Queries that nothing here serves, by the judgement: all of their grades are 0
 
     @property
     def unregistered_gold(self) -> dict[Id, str]:
@@ -75,13 +76,14 @@ def load(folder: Path) -> Dataset:
         registrations.append(registration)
     gold: dict[str, set[Id]] = {}
     for query, document, grade in _judgements(_text(folder, "qrels.tsv", digest)):
-        if grade > 0 and query in queries_by_id:
-            gold.setdefault(query, set()).add(ids.get(document, Id(document)))
+        if query in queries_by_id:
+            gold.setdefault(query, set()).update([ids.get(document, Id(document))] if grade > 0 else ())
     queries = [
         JudgedQuery(query, queries_by_id[query]["text"], frozenset(relevant), queries_by_id[query].get("source", ""))
         for query, relevant in sorted(gold.items())
     ]
-    return Dataset(folder.resolve().name, registrations, queries, refused, digest.hexdigest())
+    served, absent = ([one for one in queries if bool(one.relevant) is has] for has in (True, False))
+    return Dataset(folder.resolve().name, registrations, served, refused, digest.hexdigest(), absent=absent)
 
 
 def sample(asked: str = _GOLDEN) -> Dataset:

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from mats.domain.prompts.usage import Usage
+from mats.domain.search.verdict import Verdict
 from mats.evaluation.data.datasets import Dataset
 from mats.evaluation.measures import NAMES, Estimate, estimate, per_query
 from mats.evaluation.systems.base import Answers, failure_counts, run_of, total_failure
@@ -14,11 +16,13 @@ from mats.evaluation.systems.catalogue import Variant
 from mats.evaluation.systems.workbench import Workbench
 
 
-def score(bench: Workbench, variant: Variant, answers: Answers) -> dict[str, Any]:
+def score(
+    bench: Workbench, variant: Variant, answers: Answers, absent: Answers = MappingProxyType({})
+) -> dict[str, Any]:
     """The measures of a system's answers to a workbench's queries, with intervals, sizes, models and usage.
 
     A measure is None if it is undefined for the system, as all but Match@1 are for one that picks a single result, and
-    if every query failed.
+    if every query failed. `absent` are the answers to the queries that nothing here serves.
     """
     models = bench.models
     measures = metrics_json(answers, bench.dataset, () if total_failure(answers) else variant.measures)
@@ -31,6 +35,7 @@ def score(bench: Workbench, variant: Variant, answers: Answers) -> dict[str, Any
         "prompt": variant.prompt() or None,
         "metrics": {name: each["mean"] if each else None for name, each in measures.items()},
         "intervals_95": {name: [each["low"], each["high"]] if each else None for name, each in measures.items()},
+        "verdicts": verdicts_json(bench.dataset, answers, absent),
         **failures_json(answers),
         "calls": sum(answer.calls for answer in answers.values()),
         "replayed": sum(answer.cached for answer in answers.values()),
@@ -58,6 +63,24 @@ def stage_percentiles(answers: Answers) -> dict[str, dict[str, float]]:
             times.setdefault(stage, []).append(ms)
     return {
         stage: {f"p{n}": round(float(np.percentile(each, n)), 2) for n in (50, 95)} for stage, each in times.items()
+    }
+
+
+def verdicts_json(dataset: Dataset, answers: Answers, absent: Answers) -> dict[str, int]:
+    """Counts of wrong verdicts: a match whose first result serves nothing, and none where something serves.
+
+    Empty for a system that gives no verdict.
+    """
+    if not any(answer.verdict for answer in answers.values()):
+        return {}
+    queries = {query.id: query for query in (*dataset.queries, *dataset.absent)}
+    judged = [(queries[id].relevant, answer) for id, answer in {**answers, **absent}.items()]
+    nones = [relevant for relevant, answer in judged if answer.verdict is Verdict.NONE]
+    return {
+        "false_match": sum(a.verdict is Verdict.MATCH and relevant.isdisjoint(a.ranked[:1]) for relevant, a in judged),
+        "false_none": sum(map(bool, nones)),
+        "absent": len(absent),
+        "absent_none": sum(not relevant for relevant in nones),
     }
 
 

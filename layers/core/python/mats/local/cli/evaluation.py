@@ -53,11 +53,11 @@ def evaluate(
 ) -> None:
     """Measure a system on judged data sets, each in a temporary registry.
 
-    Prints Match@1/3/5/15, MRR, Recall@5/15 and all@15 (all relevant ones among 15) with bootstrap 95 % intervals and
-    writes them to `results` in the folder of the set. A query whose model call failed counts as missed; if every query
-    failed, nothing was measured, the exit code is 1 and earlier results stay. A system that asks a language model needs
-    a budget, --max-usd or --max-calls; when it is spent, the command ends with code 3, and a repeated one goes on where
-    it stopped, because replies are cached.
+    Prints Match@1/3/5/15, MRR, Recall@5/15 and all@15 (all relevant ones among 15) with bootstrap 95 % intervals, and
+    how many verdicts are wrong, and writes them to `results` in the folder of the set. A query whose model call failed
+    counts as missed; if every query failed, nothing was measured, the exit code is 1 and earlier results stay. A system
+    that asks a language model needs a budget, --max-usd or --max-calls; when it is spent, the command ends with code 3,
+    and a repeated one goes on where it stopped, because replies are cached.
     """
     from mats.evaluation.runs import write_run  # noqa: PLC0415
 
@@ -126,7 +126,8 @@ def _measure(
         Workbench(dataset=dataset, models=models, indexed=indexed, without=without) as bench,
     ):
         answers = chosen.answers(bench, progress=asked)
-        results = {**score(bench, chosen, answers), **({"without": [*without]} if without else {})}
+        absent = chosen.answers(bench, dataset.absent)
+        results = {**score(bench, chosen, answers, absent), **({"without": [*without]} if without else {})}
         if misses:
             results["misses"] = [
                 _miss(bench, query, answers[query.id], chosen.description)
@@ -193,6 +194,11 @@ def _lines(results: dict[str, Any]) -> ui.Lines:
         interval = "–" if low is None else f"{low:.3f} – {high:.3f}"
         table.add_row(name, Text("–" if value is None else f"{value:.3f}", style="bold"), interval)
     yield table
+    if said := results["verdicts"]:
+        queries, absent = results["queries"], said["absent"]
+        yield f"false match: {said['false_match']} of {queries + absent}; false none: {said['false_none']} of {queries}"
+        if absent:
+            yield f"none where nothing serves: {said['absent_none']} of {absent}"
     for miss in results.get("misses", ()):
         place = f"at place {miss['rank']}" if miss["rank"] else "not found"
         yield ui.plain(f"miss {miss['query_id']}: {miss['query']}", "bold")
