@@ -36,7 +36,7 @@ TESTS_OF_INTEGRATIONS = [
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
 _PLAIN = re.compile(r"mats ([^|&;<>$`(]*)(?:> (\S+))?$")  # A command that needs no shell; its output may go into a file
 _BUDGET = re.compile(r'(\w+)\["[^"]*?([\d,]+) ms')
-_SCORE = re.compile(r"\b0\.\d\d\b")  # Other processors differ in the last digit
+_SCORE = re.compile(r"\b0\.\d\d\b")  # Processors, and batches of an import, differ by up to 0.02
 _VARIES = re.compile(r"\.\.\.|…|\b[\d.]+ ms|[0-9a-f]{32}")  # Left out on the page, a time, an id
 _SERVICE = "127.0.0.1:8080"
 
@@ -91,7 +91,7 @@ def test_a_printed_answer_is_the_answer_of_the_sample(page: Path, sample: Mats):
         parts = (re.escape(_SCORE.sub("SCORE", part)) for part in _VARIES.split(wanted))
         found = re.fullmatch(".*?".join(parts).replace("SCORE", r"(0\.\d\d)"), given)
         assert found, f"{page.name} prints\n{answer}\nand the answer is\n{given}"
-        assert [*map(float, found.groups())] == pytest.approx([*map(float, _SCORE.findall(wanted))], abs=0.02)
+        assert [*map(float, found.groups())] == pytest.approx([*map(float, _SCORE.findall(wanted))], abs=0.03)
 
 
 def _typed(page: Path) -> list[list[str]]:
