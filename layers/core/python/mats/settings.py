@@ -22,7 +22,7 @@ VERSIONS_DAYS = 90  # Superseded versions of a profile are kept so long, to look
 _BEDROCK_DEFAULTS = ("amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0")  # Reranker and writer
 LLM_OUTPUTS = ("auto", "tool", "schema", "json", "text")  # The ways in which a model by address returns JSON
 _PREFIX, _BUCKET = "MATS_", "s3://"
-_OF_CLIENTS = {"MATS_TOKEN", "MATS_URL"}  # Read by `--url`, and by programs that follow the examples
+_OF_CLIENTS = {f"{_PREFIX}URL"}  # Read by programs that follow the examples
 TITAN, COHERE = "amazon.titan-embed-text-v2", "cohere.embed-v4"  # Prefixes of the ids of the encoders on Bedrock
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from textwrap import dedent
 from typing import Any
 
 import botocore.session
@@ -28,6 +29,7 @@ from mats.domain.protocols.references import References
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.decoding import decode
 from mats.local.imports.formats import FORMATS, agent_registry, detect_format, map_value
+from tests.conftest import ROOT
 from tests.unit.local.imports.formats import documents as d
 from tests.unit.local.imports.formats.documents import CASES
 
@@ -55,6 +57,16 @@ def outcome(mapped: MappedValue) -> dict[str, Any]:
         "notes": [note.attribute for note in mapped.notes],
     }
     return {"where": mapped.where, **{key: value for key, value in shown.items() if value}}
+
+
+def test_the_format_that_contributors_are_shown_works():
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    module: dict[str, Any] = {}
+    exec(dedent(page.partition("```python\n")[2].partition("```")[0]), module)
+    document, found = {"webhooks": [{"name": "paid", "description": "Tell of a payment."}, 5]}, module["FORMAT"]
+    assert found.detect(document)
+    [paid, wrong] = found.registrations(document, Source("x", namespace="com.example"))
+    assert (paid.registration.id, paid.notes, len(wrong.faults)) == ("com.example/paid", (), 1)
 
 
 @pytest.mark.parametrize("name", CASES)
