@@ -36,22 +36,25 @@ def _problem() -> str:
     called, graded = (load_results(f"experiment-{name}")["sets"] for name in ("language-model", "grades"))
     systems, together = called["all"]["systems"], graded["all"]
     sizes = [one["documents"] for name, one in called.items() if name in graded and name != "all"]
-    matched, mcp = 100 * systems["pipeline-hybrid"]["matched"], load_results("bench-mcp")
+    matched, writer = 100 * systems["pipeline-hybrid"]["matched"], load_results("experiment-writer")["sets"]
     return _template("problem").format(
         sets=NUMBERS[len(sizes)],
         fewest=min(sizes),
         most=max(sizes),
         queries=called["all"]["queries"],
         graded=together["queries"],
-        label={arm: _with_interval(one["metrics"]["match@1"]) for arm, one in systems.items()},
+        label=_labels(systems),
         grade={arm: 100 * one["grade"]["mean"] for arm, one in together["systems"].items()},
         change=gained_lost(systems["pipeline-hybrid"]["mcnemar"]),
         matched=matched,
         warning="" if matched >= _ENOUGH_MATCHED else ": too many for a fair row",
-        documents=max(sizes),
-        mcp=mcp,
-        read=mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"],
+        rerank=load_results("bench-rerank"),
+        **{part: _written(writer[f"all: {part}"]) for part in ("written", "others")},
     )
+
+
+def _labels(systems: Json) -> dict[str, str]:
+    return {arm: _with_interval(one["metrics"]["match@1"]) for arm, one in systems.items()}
 
 
 def _with_interval(value: Json) -> str:
@@ -68,7 +71,7 @@ def _comparison() -> str:
         paper_last=100 * of_paper["full-ctx"]["match@1"],
         paper_size=known["sizes"]["Tools / ToolRet"][0],
         crossover=known["crossover"],
-        report="experiments/results/report/report.md",
+        report="../experiments/results/report/report.md",
         paper_main=100 * known["tables"]["tab:main-mat1"]["Tools / ToolRet"]["full-ctx"]["match@1"],
         drawn=peers["queries"],
         **{key: 100 * peers["systems"][name]["match@1"]["mean"] for key, name in names.items()},
@@ -86,10 +89,11 @@ def _reach() -> str:
         }
         for name in ("tools", "agents", "skills", "models")
     }
-    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "rerank")}
-    writer = load_results("experiment-writer")["sets"]
-    parts = {part: _written(writer[f"all: {part}"]) for part in ("written", "others")}
-    return _template("reach").format(**sets, **benchmarks, **parts)
+    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "mcp")}
+    mcp, called = benchmarks["mcp"], load_results("experiment-language-model")["sets"]["all"]
+    read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
+    label, queries = _labels(called["systems"]), called["queries"]
+    return _template("reach").format(**sets, **benchmarks, label=label, queries=queries, read=read)
 
 
 def _written(panel: Json) -> dict[str, Any]:
@@ -169,7 +173,7 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
+    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console", "openapi")
     results = {name: load_results(f"bench-{name}") for name in benchmarks}
     results |= {name: load_results(f"aws-{name}") for name in ("cold", "parity")}
     deployed = {"documents": 100_000, "dimension": 1_024, "encoding": "float"}  # With Titan's vectors
@@ -224,10 +228,12 @@ def _recalls(system: Json) -> str:
 
 
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
-    README: {"problem": _problem, "shortlist": _terminal, "comparison": _comparison, "results": _reach},
+    README: {"shortlist": _terminal, "results": _reach},
     DOCS / "scoring.md": {"answer": _answer},
     DOCS / "results.md": {
         "results": _results_block,
+        "problem": _problem,
+        "comparison": _comparison,
         "peers": _peers,
         "policies": lambda: policy_table(load_results("experiment-ablate")),
     },
