@@ -83,7 +83,7 @@ REPORT_ATTACKS = (
             remembered=True,
             callers=count,
         )
-        for count in (1, 2, 5)
+        for count in (1, 2, 3, 5)
         for what, place in {"one that is not found": 0, "the tenth": 9}.items()
     ),
 )

@@ -1,18 +1,21 @@
 """How far what callers reported moves candidates."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+
+import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
 from mats.domain.policies.memory import Memory
 from mats.domain.policies.policy import Ask, Order
 from mats.domain.policies.reliability import Reliability
-from mats.domain.search.candidate import Candidate, Counts
+from mats.domain.search.candidate import NO_COUNTS, Candidate, Counts
 from mats.domain.search.query import Filter
 from tests.builders import a_profile, rank
 
-RELIABILITY = Reliability(lambda ids: {}, lambda: "")
+RELIABILITY, MEMORY = Reliability(lambda ids: {}, lambda: ""), Memory(None)
 ORDER = [Id(f"n/t{number:02}") for number in range(20)]
 FAR = Id("n/far")
 
@@ -41,6 +44,43 @@ def test_where_nobody_is_rated_equal_reports_leave_the_order():
     assert names(
         [candidate("a", words=0.75, cosine=0.247, counts=same), candidate("b", words=0.10, cosine=0.947, counts=same)]
     ) == ["a", "b"]
+
+
+VOTED = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("cosines", "rise", "alone", "order"),
+    [
+        ((0.35, 0.34, 0.33, 0.32), 2, 0.0, "adbc"),
+        ((0.35, 0.34, 0.33, 0.32), 9, 0.0, "dabc"),
+        ((0.35, 0.34, 0.33, 0.32), math.inf, 0.9, "dabc"),
+        ((0.60, 0.34, 0.33, 0.32), 9, 0.0, "adbc"),
+        ((0.11, 0.10, 0.09, 0.08), 9, 0.0, "abcd"),
+    ],
+    ids=["two places", "more of them", "what the caller used itself", "above no match", "nothing for `none`"],
+)
+def test_what_others_used_rises_by_so_many_places_above_no_match_and_not_for_none(cosines, rise, alone, order):
+    found = [
+        Candidate(
+            profile=a_profile(name=name), bm25=None, cosine=cosine, shift=shift, alone=alone if shift else 0.0,
+            rise=rise if shift else 0 if rise < math.inf else rise,
+        )
+        for (name, shift), cosine in zip(VOTED.items(), cosines, strict=True)
+    ]  # fmt: skip
+    assert "".join(each.candidate.profile.name for each in rank(found, {}, MEMORY)) == order
+
+
+def test_one_bound_holds_for_votes_and_successes_of_the_same_callers():
+    praised = Counts(successes=50, rise=1, sink=0)
+    found = [
+        Candidate(profile=a_profile(name=name), bm25=None, cosine=cosine, shift=shift, rise=rise, counts=counts)
+        for name, cosine, shift, rise, counts in (
+            ("a", 0.35, 0.0, 0, NO_COUNTS), ("b", 0.34, 0.0, 0, NO_COUNTS), ("c", 0.33, 0.0, 0, NO_COUNTS),
+            ("d", 0.32, 0.9, 2, praised),
+        )
+    ]  # fmt: skip
+    assert "".join(each.candidate.profile.name for each in rank(found, {}, MEMORY, RELIABILITY)) == "adbc"
 
 
 @dataclass

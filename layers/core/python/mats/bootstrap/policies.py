@@ -7,7 +7,8 @@ One line puts a policy in. The order matters where two act at one step:
 - `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
 - `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
   newcomers are counted among what these keep.
-- `arrange`: outcomes move first; what an operator taught, and verified providers, hold against everything before.
+- `arrange`: votes, then outcomes move first; what an operator taught, and verified providers, hold against everything
+  before.
 """
 
 from collections.abc import Callable, Collection

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
 from mats.domain.search.candidate import UsedFor
-from mats.domain.search.scale import best_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,7 @@ class MemoryRule:
     elsewhere: float = 0.13  # What a capability loses there that was used, but for no such request
     near: float = 0.5  # Similarity up to which votes lift no mixture, unless such requests ask for the same again
     lift: float = 2.0  # The most that they lift one, for each unit of similarity above that
-    places: int = 3
+    places: int = 2
     """How far each caller beside a first one lets a capability rise, if the asking caller did not use it."""
 
 
@@ -80,6 +79,11 @@ class Votes:
         once = sum(self.repeated.isdisjoint(used) for used in self.sure)
         return (len(self.sure) - once + 0.5) / (once + 0.5)
 
+    def rise_of(self, id: Id) -> float:
+        """By how many places others may lift it; no bound if they say nothing, or the caller or an operator used it."""
+        sure = id in self.used and id not in self.rises
+        return math.inf if sure or not self.rises else self.rises.get(id, 0)
+
     @property
     def with_outcomes(self) -> Set[Id]:
         """The capabilities with outcomes that count."""
@@ -95,19 +99,6 @@ class Votes:
         places = {id: place for place, id in enumerate(found)}
         far = {id for id, rise in self.rises.items() if places.get(id, math.inf) >= k + rise}
         return replace(self, used={id: votes for id, votes in self.used.items() if id not in far})
-
-    def limit_rises(self, mixtures: Mapping[Id, float], moved: dict[Id, float], unknown: float) -> dict[Id, float]:
-        """The changes of mixtures, so that none that others alone used rises further than it may.
-
-        `unknown` is the change of a capability that nobody has reported on.
-        """
-        order = best_first(mixtures)
-        for place, id in enumerate(order):
-            if id in self.used and (last := place - self.rises.get(id, place) - 1) >= 0:
-                above = order[last]
-                most = mixtures[above] + max(moved[above], unknown) - mixtures[id]
-                moved[id] = min(moved[id], most)
-        return moved
 
     def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
         """Who votes for a capability; texts only of callers whose audiences the reader has, too."""
@@ -273,7 +264,27 @@ def shifts(mixtures: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
         if again <= 1 and id in votes.used:
             near = votes.similarity.get(id, votes.nearest)
             moved[id] = min(moved[id], rule.lift * max(0.0, near - rule.near))
-    return votes.limit_rises(mixtures, moved, rule.temperature * math.log((1 - repeated) / max(1 - familiar, _LEAST)))
+    return moved
+
+
+def limit_rises(
+    before: Sequence[Id], after: Sequence[Id], rises: Mapping[Id, float], matches: Set[Id] = frozenset()
+) -> list[Id]:
+    """The order after the votes of others, in which each id rises by at most so many places, above no match.
+
+    `before` is the order without these votes, with the same ids, and `matches` are those of it that no other passes.
+    """
+    places = {id: place for place, id in enumerate(before)}
+    waiting, order = dict.fromkeys(after), list[Id]()
+
+    def may_follow(id: Id) -> bool:
+        held = any(places[match] < places[id] for match in matches & waiting.keys())
+        return rises[id] == math.inf or (len(order) >= places[id] - rises[id] and not held)
+
+    while waiting:
+        order.append(next((id for id in waiting if may_follow(id)), min(waiting, key=places.__getitem__)))
+        del waiting[order[-1]]
+    return order
 
 
 def _probabilities(mixtures: Mapping[Id, float], temperature: float) -> dict[Id, float]:

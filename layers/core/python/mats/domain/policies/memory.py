@@ -1,16 +1,19 @@
 """Learn from past requests: what served similar ones gains. docs/decisions/0048."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, nearest_first
-from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, shifts, vote
+from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, limit_rises, shifts, vote
 from mats.domain.policies.policy import Ask, Order, Policy
-from mats.domain.search.blend import Scoring
+from mats.domain.search.blend import Scoring, best_relevance, blend
 from mats.domain.search.candidate import Candidate
 from mats.domain.search.lookups import Lookups, Vector
+from mats.domain.search.shortlist import Ranked
+from mats.domain.search.verdict import Verdict
 
 _SPARE = 2  # Times as many requests are read as may vote, since not all count
 _WINDOW = 60  # The first hits, of which outcomes are read
@@ -28,7 +31,10 @@ class _Recalled:
     """The votes on a text; those of the look, completed by `nominate`, which knows what was found."""
 
     votes: Votes
+    own: Votes | None  # Those of the caller itself, and what operators confirmed or taught
     caller: str
+    beyond: Mapping[Id, int] = field(default_factory=dict)
+    """Candidates by the votes of others alone, with how many places behind the last candidate each was found."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +46,21 @@ class Memory(Policy):
     memory: Remembered
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> _Recalled | None:
-        votes = self._votes(vector, ask.caller) if vector else None
-        return _Recalled(votes, ask.caller) if votes else None
+        near = self._near(vector, ask.caller) if vector else ()
+        sure = [each for each in near if each.memory.confirmed or each.memory.caller == ask.caller]
+        votes = vote(near, ask.caller)
+        return _Recalled(votes, vote(sure, ask.caller), ask.caller) if votes else None
 
-    def _votes(self, vector: Vector, caller: str) -> Votes | None:
-        """Votes of the nearest requests; reads again without callers that fill the list."""
+    def _near(self, vector: Vector, caller: str) -> Sequence[Near]:
+        """The nearest requests; reads again without callers that fill the list."""
         depth = _SPARE * RULE.neighbours
         near = list(self.memory.nearest(vector, depth=depth))
-        if not near:
-            return None
         crowd = crowding(near, caller)
         if crowd and len(near) == depth:
             known = {each.memory.query_id for each in near}
             others = self.memory.nearest(vector, depth=depth, without=crowd)
             near = nearest_first([*near, *(each for each in others if each.memory.query_id not in known)])
-        return vote(near, caller)
+        return near
 
     def nominate(self, order: Order, evidence: _Recalled | None) -> Order:
         if evidence is None:
@@ -63,7 +69,13 @@ class Memory(Policy):
         asked = {*order.ids[:_WINDOW], *votes.used}
         reported = self.memory.with_outcomes(asked, evidence.caller, without=votes.alone)
         evidence.votes = votes.with_counts(reported)
-        return order.with_scores(fuse_votes(order.scores, evidence.votes))
+        found, after = order, order.with_scores(fuse_votes(order.scores, evidence.votes))
+        if evidence.own:
+            evidence.own = evidence.own.with_counts({id: count for id, count in reported.items() if count})
+            found = order.with_scores(fuse_votes(order.scores, evidence.own))
+        places = {id: place for place, id in enumerate(found.ids)}
+        evidence.beyond = {id: n for id in after.ids[: order.k] if (n := places.get(id, len(places)) + 1 - order.k) > 0}
+        return after
 
     def shift(
         self, candidates: Sequence[Candidate], evidence: _Recalled | None, ask: Ask, scoring: Scoring
@@ -71,9 +83,31 @@ class Memory(Policy):
         if evidence is None:
             return candidates
         votes, audiences = evidence.votes, ask.admitted.audiences
-        mixtures = {each.id: scoring.scale.mix(each.bm25, each.cosine, each.pairs) for each in candidates}
-        moved = shifts({id: mixture for id, mixture in mixtures.items() if mixture is not None}, votes)
+        mixed = {each.id: scoring.scale.mix(each.bm25, each.cosine, each.pairs) for each in candidates}
+        mixtures = {id: mixture for id, mixture in mixed.items() if mixture is not None}
+        moved, alone = shifts(mixtures, votes), shifts(mixtures, evidence.own) if evidence.own else {}
         return [
-            replace(each, shift=each.shift + moved.get(each.id, 0.0), used_for=votes.used_for(each.id, audiences))
+            replace(
+                each,
+                shift=each.shift + moved.get(each.id, 0.0),
+                alone=-math.inf if each.id in evidence.beyond else each.alone + alone.get(each.id, 0.0),
+                rise=votes.rise_of(each.id) - evidence.beyond.get(each.id, 0),
+                used_for=votes.used_for(each.id, audiences),
+            )
             for each in candidates
         ]
+
+    def arrange(self, ranked: Ranked) -> Ranked:
+        """What only others used rises as far as their number allows, past no match; for `none`, not at all."""
+        rises = {each.id: each.candidate.rise for each in ranked.results}
+        if min(rises.values(), default=math.inf) == math.inf:
+            return ranked
+        candidates = [replace(each.candidate, shift=each.candidate.alone) for each in ranked.results]
+        before = blend(candidates, ranked.opinion, ranked.scoring)
+        if ranked.thresholds.verdict(best_relevance(before)) is Verdict.NONE:
+            return ranked.with_results(before)
+        matches = frozenset(each.id for each in before if each.relevance >= ranked.thresholds.match)
+        was, by_id = {each.id: place for place, each in enumerate(before)}, {each.id: each for each in ranked.results}
+        order = limit_rises(list(was), list(by_id), rises, matches)
+        moved = {id: place < was[id] or by_id[id].candidate.alone > 0 for place, id in enumerate(order)}
+        return ranked.with_results(replace(by_id[id], moved=moved[id]) for id in order)

@@ -1,5 +1,6 @@
 """Count what callers reported into the trust of a capability: docs/decisions/0050."""
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -14,7 +15,10 @@ from mats.domain.search.shortlist import Ranked
 
 @dataclass(frozen=True)
 class Reliability(Policy):
-    """Reported outcomes move a candidate by at most one place for each caller behind them."""
+    """Reported outcomes move a candidate by at most one place for each caller behind them.
+
+    Not higher, if these callers' votes have lifted it: that is one bound for both.
+    """
 
     name: ClassVar = "reliability"
     reads: ClassVar = ("shift",)
@@ -31,7 +35,12 @@ class Reliability(Policy):
         ]
 
     def arrange(self, ranked: Ranked) -> Ranked:
-        counts = {each.id: each.candidate.counts for each in ranked.results}
+        counts = {
+            each.id: replace(each.candidate.counts, rise=0.0)
+            if 0 < each.candidate.rise < math.inf
+            else each.candidate.counts
+            for each in ranked.results
+        }
         if not any(counts.values()):
             return ranked
         scoring, trust = ranked.scoring, ranked.scoring.trust

@@ -76,6 +76,8 @@ class Candidate:
     pairs: int = 0
     marks: Marks = UNMARKED
     shift: float = 0.0
+    alone: float = 0.0  # The shift without what other callers reported
+    rise: float = math.inf  # By how many places those may lift it
     gain: float = 0.0
     least: float = 0.0
     used_for: UsedFor | None = None  # The remembered requests that vote for it

@@ -109,6 +109,7 @@ class Ranked:
     scoring: Scoring
     thresholds: Thresholds
     reranked: bool  # A reranker scored them
+    opinion: Opinion = Opinion()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -118,7 +119,7 @@ class Ranked:
         """The candidates, blended with the reranker's opinion on them."""
         results, reranked = blend(candidates, opinion, scoring), bool(opinion.scores)
         used = scoring if reranked else scoring.without_reranker()
-        return cls(results=results, scoring=used, thresholds=thresholds, reranked=reranked)
+        return cls(results=results, scoring=used, thresholds=thresholds, reranked=reranked, opinion=opinion)
 
     def with_results(self, results: Iterable[Result], *notes: str) -> "Ranked":
         return replace(self, results=tuple(results), notes=(*self.notes, *notes))
