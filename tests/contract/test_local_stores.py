@@ -6,16 +6,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mats.adapters.sqlite.database import Database
+from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteListing
 from mats.adapters.sqlite.queue import SqliteQueue
+from mats.adapters.sqlite.receipts import SqliteOutcomes
 from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.domain.capability.registration import apply_patch
 from mats.domain.errors import CapabilityNotFound, PreconditionFailed, RegistrationInvalid
+from mats.domain.learning.outcome import Event, pack_vector
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Status
 from mats.ports import Stored
 from tests.builders import a_profile, a_registration
 from tests.contract.conftest import InSqlite, Renewable
+from tests.contract.learning import a_feedback, a_receipt
 from tests.fakes import CountingIds, FakeClock
 
 PAY = a_registration(name="pay")
@@ -166,3 +170,15 @@ def test_a_profile_is_listed_with_whether_the_index_has_it(renewable: Renewable,
     renewable.profiles.mark_indexed({revision(1, "b").profile.id: 1})
     ((profile, indexed),) = listing.profiles([revision(1, "b").profile.id])
     assert (profile.rev, indexed) == (1, True)
+
+
+def test_what_a_caller_reported_is_withdrawn_but_what_an_operator_confirmed(database: Database):
+    outcomes, memory = SqliteOutcomes(database), SqliteMemory(database, encoder="e")
+    for name, caller in (("a", "ann"), ("b", "ann"), ("c", "ben")):
+        receipt = a_receipt(query_id=name, caller=caller, encoder="e", vector=pack_vector([1.0, 0.0]))
+        outcomes.record(receipt, a_feedback(receipt, (PAY.id, Event.SUCCEEDED)), receipt.at)
+    outcomes.confirm("b")
+    assert outcomes.withdraw_of("ann") == 1
+    assert outcomes.withdraw_of("ann") == 0
+    assert [each.memory.query_id for each in memory.nearest([1.0, 0.0], depth=9)] == ["b", "c"]
+    assert [tally.caller for tally in outcomes.tallies([PAY.id])[PAY.id]] == ["ben"]

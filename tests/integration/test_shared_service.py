@@ -121,6 +121,13 @@ def test_reports_of_a_named_token_are_its_own(service, stocked):
     assert reliability(ann)["failures"] == 1
     assert reliability(ann)["mean"] < (reliability(ben) or {"mean": 1})["mean"]
     assert reliability(READ) == reliability(ben)
+    ann, kept = stocked("token", "revoke", "ann", "--keep-reports"), named(stocked, "ann", "report")
+    assert (ann.code, reliability(kept)["failures"]) == (0, 1)
+    assert stocked("token", "revoke", "ann", "--json").json["reports_withdrawn"] == 1
+    assert reliability(named(stocked, "ann", "report")) == reliability(ben)
+    assert "no token" in stocked("token", "revoke", "nobody").err
+    stocked("token", "revoke", "ann")
+    stocked("token", "revoke", "ben")
 
 
 def test_a_token_that_reads_reports_neither_over_http_nor_mcp(service, stocked):

@@ -37,7 +37,12 @@ class Token:
     @property
     def caller(self) -> str:
         """Its caller in receipts and tallies."""
-        return f"{_SUBJECT}{self.name}" if self.made else SHARED
+        return caller_of(self.name) if self.made else SHARED
+
+
+def caller_of(name: str) -> str:
+    """The caller in receipts and tallies of whoever has the token of this name."""
+    return f"{_SUBJECT}{name}"
 
 
 _TOKENS = TypeAdapter(list[Token])

@@ -117,6 +117,16 @@ class SqliteOutcomes:
             connection.execute("DELETE FROM outcomes WHERE query_id = ?", (query_id,))
             return connection.execute("DELETE FROM reports WHERE query_id = ?", (query_id,)).rowcount > 0
 
+    def withdraw_of(self, caller: str) -> int:
+        """Delete what a caller reported, but what an operator confirmed; the number of its answers."""
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM tallies WHERE caller = ?", (caller,))
+            query = "SELECT query_id FROM reports WHERE caller = ? AND NOT confirmed"
+            found = connection.execute(query, (caller,)).fetchall()
+            connection.executemany("DELETE FROM outcomes WHERE query_id = ?", found)
+            connection.executemany("DELETE FROM reports WHERE query_id = ?", found)
+            return len(found)
+
 
 def reported_answer(connection: sqlite3.Connection, query_id: str) -> ReportedAnswer | None:
     """The outcomes reported on an answer, as a connection sees them."""

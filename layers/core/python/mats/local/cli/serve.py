@@ -10,7 +10,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, BinaryIO, cast
@@ -18,9 +18,9 @@ from typing import Annotated, BinaryIO, cast
 import typer
 from rich.text import Text
 
-from mats.bootstrap.local import LocalSystem, SystemClock, local_system, open_private
+from mats.bootstrap.local import LocalSystem, SystemClock, is_missing, local_system, open_private
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, RequestInvalid, StorageUnusable
+from mats.domain.errors import DependencyFailed, NotPossible, RequestInvalid, StorageUnusable
 from mats.domain.profile.assignment import Assigned
 from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
@@ -33,7 +33,7 @@ from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
 from mats.local.log import JsonLines, LineFormatter
-from mats.local.tokens import MIN_TOKEN, OWN, Token, TokenBook, digest, own_token
+from mats.local.tokens import MIN_TOKEN, OWN, Token, TokenBook, caller_of, digest, own_token
 from mats.local.worker import drain
 from mats.resources import resource
 from mats.settings import Settings
@@ -384,7 +384,26 @@ def list_tokens(context: typer.Context) -> None:
 
 @commands.command("revoke")
 @ui.with_json
-def revoke_token(context: typer.Context, name: _TokenName) -> None:
-    """Withdraw a token: running services refuse it at once."""
-    TokenBook(context.obj.home).revoke(name)
-    ui.show({"name": name, "revoked": True}, f"{name}: revoked")
+def revoke_token(
+    context: typer.Context,
+    name: _TokenName,
+    keep_reports: Annotated[
+        bool, ui.option("Let what it reported count on, as for a token that a new one replaces.", "--keep-reports")
+    ] = False,
+) -> None:
+    """Withdraw a token and what was reported with it: running services refuse it at once, and its votes end.
+
+    What an operator confirmed stays. After `--keep-reports`, the same command without it withdraws the reports.
+    """
+    problem, withdrawn = None, 0
+    try:
+        TokenBook(context.obj.home).revoke(name)
+    except NotPossible as error:
+        problem = error
+    if not keep_reports and not is_missing(context.obj):
+        with closing(local_system(context.obj, create=False)) as local:
+            withdrawn = local.stores.outcomes.withdraw_of(caller_of(name))
+    if problem and not withdrawn:
+        raise problem
+    text = f"{name}: revoked" if keep_reports else f"{name}: revoked; {ui.count_of(withdrawn, 'report')} withdrawn"
+    ui.show({"name": name, "revoked": problem is None, "reports_withdrawn": withdrawn}, text)
