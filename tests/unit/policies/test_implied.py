@@ -60,3 +60,10 @@ def test_what_serves_a_step_follows_the_first_result_if_it_is_near_to_the_step(n
     assert names[0].startswith("disputes")
     assert (names[1] == "write_file") is near
     assert near or all(name.startswith("disputes") for name in names)
+
+
+def test_what_serves_a_step_and_is_first_anyway_stays_first():
+    text = "please write a file and a file and a file of these words, then save it as notes.md"
+    policy = ImpliedStep(ENCODER.encode_query)
+    discover = a_discover(indexed(*DISPUTES, FILE), encoder=ENCODER, policies=[policy])
+    assert discover.answer(Query.parse({"query": text})).ranked[0].candidate.profile.name == "write_file"

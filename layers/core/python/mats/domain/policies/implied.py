@@ -78,10 +78,10 @@ class ImpliedStep(Policy):
         return pool
 
     def arrange(self, ranked: Ranked) -> Ranked:
-        steps = [each for each in ranked.results if each.candidate.marks.step]
-        if not steps:
+        behind = [each for each in ranked.results[1:] if each.candidate.marks.step]
+        if not behind:
             return ranked
-        steps.sort(key=lambda each: each.candidate.marks.step)
-        rest = [each for each in ranked.results if not each.candidate.marks.step]
+        steps = sorted(behind, key=lambda each: each.candidate.marks.step)
+        rest = [each for each in ranked.results if each not in behind]
         woven = [each for pair in zip(rest, steps, strict=False) for each in pair]
         return ranked.with_results([*woven, *rest[len(steps) :], *steps[len(rest) :]])
