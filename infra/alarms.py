@@ -71,24 +71,24 @@ def total(metrics: Mapping[str, Metric], *, label: str, each: str = "{}", minute
     return Expression(" + ".join(f"FILL({each.format(name)}, 0)" for name in metrics), metrics, label, minutes)
 
 
-FREE_STORAGE = Expression(
-    "100 * free / (free + used)",
+USED_STORAGE = Expression(
+    "100 * used / (free + used)",
     # megabytes written once a minute, so only a period of a minute sums the nodes and not the minutes
     {
         "free": Metric("domain", "FreeStorageSpace", "Sum", 1),
         "used": Metric("domain", "ClusterUsedSpace", "Maximum", 1),
     },
-    "free storage",
+    "used storage",
     1,
 )
-"""Free storage of the whole domain in percent, whatever its size."""
+"""Used storage of the whole domain in percent, whatever its size."""
 _CALLS = Metric("stage", "Count")
 USD = {name: Metric(f"own.{name}", "Usd") for name in ("discovery", "enrichment")}
 """Dollars spent on models, by function."""
 
 
 class Alarm(NamedTuple):
-    """Raised if the metric is over or under its threshold in `periods[0]` of the last `periods[1]` periods.
+    """Raised if the metric is over its threshold in `periods[0]` of the last `periods[1]` periods.
 
     What is wrong then is in `_MEANINGS`.
     """
@@ -96,8 +96,7 @@ class Alarm(NamedTuple):
     id: str
     metric: Metric | Expression
     section: str  # Of docs/runbook.md
-    over: float | None = None
-    under: float | None = None
+    over: float
     periods: tuple[int, int] = (1, 1)
     each: bool = False  # For each queue of dead letters
 
@@ -161,7 +160,7 @@ _INDEX = (
     Alarm("IndexSnapshotFailing", _domain("AutomatedSnapshotFailure"), "The index is yellow", 0),
     Alarm("IndexBusy", _domain("CPUUtilization", minutes=5), "The domain is too small", 80, periods=(3, 3)),
     Alarm("IndexRejecting", _REJECTED, "The domain is too small", 0, periods=(2, 3)),
-    Alarm("IndexStorageLow", FREE_STORAGE, "Storage runs out", under=25, periods=(10, 15)),
+    Alarm("IndexStorageLow", USED_STORAGE, "Storage runs out", 75, periods=(10, 15)),
     Alarm("IndexMemoryPressure", _domain("JVMMemoryPressure"), "Memory pressure", 95, periods=(3, 3)),
 )
 _BACK = "A new version is turned back"

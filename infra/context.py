@@ -247,12 +247,7 @@ class Context:
 
     @property
     def models(self) -> Models:
-        return Models(
-            reranker=self.rerank_model,
-            writer=self.writer_model,
-            encoder=self.encoder_model,
-            invoked=self.inference_profile,
-        )
+        return Models(self.rerank_model, self.writer_model, self.encoder_model, self.inference_profile)
 
     def settings_of(self, function: str) -> dict[str, Any]:
         """The settings that a function gets from keys of the context, by name."""
@@ -278,11 +273,7 @@ class ContextInvalid(ValueError):
 
 
 def parse(given: Mapping[str, Any]) -> Context:
-    """Parse the values of a command line or of cdk.json; keys of the CDK itself are ignored.
-
-    Raises:
-        ContextInvalid: with every fault.
-    """
+    """Parse the values of a command line or of cdk.json; keys of the CDK itself are ignored. Raises ContextInvalid."""
     every = {each.name: each for each in (*KEYS, *SETTINGS)}
     faults = [
         f"there is no {name!r}; the keys are {', '.join(every)}"
@@ -310,11 +301,7 @@ def parse(given: Mapping[str, Any]) -> Context:
 
 
 def check_region(context: Context, region: str) -> None:
-    """Check that the models can be invoked in a region.
-
-    Raises:
-        ContextInvalid: with every fault.
-    """
+    """Check that the models can be invoked in a region. Raises ContextInvalid, with every fault."""
     if faults := list(region_faults(context, region)):
         raise ContextInvalid(faults)
 

@@ -87,11 +87,7 @@ class InferenceProfile:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From `us`, or `us:us-east-1,us-west-2`.
-
-        Raises:
-            ProfileUnknown: the geography or a region is unknown.
-        """
+        """From `us`, or `us:us-east-1,us-west-2`. Raises ProfileUnknown: the geography or a region is unknown."""
         geography, _, named = text.partition(":")
         if not named:
             if geography == "global":
@@ -108,7 +104,7 @@ class InferenceProfile:
         return cls(geography, regions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Models:
     """Ids of the models of a deployment, or `none`, and how the language models are invoked."""
 

@@ -22,17 +22,9 @@ class MaintenanceFailed(Exception):
 def maintain(
     machines: Any, arn: str, event: dict[str, Any], *, sleep: Callable[[float], None] = time.sleep
 ) -> dict[str, Any]:
-    """The output of an execution of the state machine.
+    """The output of an execution of the state machine with this ARN and input.
 
-    Args:
-        machines: A client of Step Functions.
-        arn: Of the state machine.
-        event: Its input.
-        sleep: Waits for a number of seconds.
-
-    Raises:
-        MaintenanceFailed: it failed, or was stopped.
-        DependencyFailed: Step Functions did not answer; the execution goes on.
+    Raises MaintenanceFailed: it failed, or was stopped; DependencyFailed: no answer, and the execution goes on.
     """
     ask = partial(call, f"state machine {arn.rpartition(':')[2]}")
     run = ask(lambda: machines.start_execution(stateMachineArn=arn, input=json.dumps(event)))["executionArn"]

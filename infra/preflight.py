@@ -48,8 +48,7 @@ class Account:
     def ask(self, what: str, service: str, operation: str, *, missing: Sequence[str] = (), **request: Any) -> Any:
         """The response of a call, or all its pages; None if the service answers with one of the codes in `missing`.
 
-        Raises:
-            DependencyFailed: there is none; NotPermitted if the caller lacks a right.
+        Raises DependencyFailed: there is none; NotPermitted if the caller lacks a right.
         """
         client = self.client(service)
         run = partial(getattr(client, operation), **request)

@@ -16,7 +16,7 @@ from infra.constructs.discovery_api import DiscoveryApi, DiscoveryProps, Feedbac
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.function import Foundation
-from infra.constructs.maintenance import MaintenanceFunction
+from infra.constructs.maintenance import Maintenance
 from infra.constructs.model_access import ModelAccess
 from infra.constructs.network import Network
 from infra.constructs.observability import Observability
@@ -49,61 +49,35 @@ class SystemStack(Stack):
         super().__init__(
             scope, id, description="mats: enrichment and discovery", termination_protection=context.production
         )
-        shared, capacity = _shared_of(self, context), context.capacity
-        network = (
-            Network(
-                self,
-                "Network",
-                shared=shared,
-                availability_zones=context.availability_zones,
-                vpc_id=context.vpc_id,
-                subnet_ids=context.subnet_ids,
-            )
-            if context.network == "vpc"
-            else None
-        )
+        shared, capacity, settings_of = _shared_of(self, context), context.capacity, context.settings_of
+        network = _network(self, context, shared) if context.network == "vpc" else None
+        files = FilesBucket(self, "Index", shared=shared) if context.files else None
         on = Foundation(
             shared=shared,
             models=ModelAccess(self, "Models", models=context.models),
             tables=tables,
-            domain=FilesBucket(self, "Index", shared=shared)
-            if context.files
-            else SearchDomain(
-                self,
-                "Index",
-                shared=shared,
-                nodes=capacity,
-                name=_domain_name(context),
-                engine_version=context.engine_version,
-                network=network,
-            ),
+            domain=files or _domain(self, context, shared, network),
             network=network,
             core=core_layer(self),
             packages=[vendor_layer(self), *([files_layer(self)] if context.files else [])],
             metrics=context.namespace,
         )
         self.path = EventPath(self, "EventPath", on=on)
-        self.enrichment = EnrichmentFunction(
-            self,
-            "Offline",
-            on=on,
-            path=self.path,
-            settings=context.settings_of("enrichment"),
-            concurrency=capacity.enrichment_concurrency,
-        )
-        self.feedback = FeedbackFunction(self, "Reports", on=on, settings=context.settings_of("feedback"))
+        own, at_once = settings_of("enrichment"), capacity.enrichment_concurrency
+        self.enrichment = EnrichmentFunction(self, "Offline", on=on, path=self.path, settings=own, at_once=at_once)
+        self.feedback = FeedbackFunction(self, "Reports", on=on, settings=settings_of("feedback"))
         self.learning = LearningFunction(self, "Learning", on=on, path=self.path)
         self.discovery = DiscoveryApi(
             self, "Online", on=on, feedback=self.feedback, props=_discovery_props(context, network)
         )
-        self.maintenance = MaintenanceFunction(
+        self.maintenance = Maintenance(
             self,
             "Repair",
             on=on,
             path=self.path,
             discovery=self.discovery.function,
             kept_versions=capacity.kept_versions,
-            settings=context.settings_of("maintenance"),
+            settings=settings_of("maintenance"),
         )
         observed = Observability(
             self,
@@ -116,14 +90,8 @@ class SystemStack(Stack):
             hashed=context.settings.log_queries == "hash",
         )
         if context.console:
-            Console(
-                self,
-                "Console",
-                shared=shared,
-                api=self.discovery.api,
-                host_name=context.domain_name,
-                sign_in=_sign_in(context),
-            )
+            sign_in, host = _sign_in(context), context.domain_name
+            Console(self, "Console", shared=shared, api=self.discovery.api, host=host, sign_in=sign_in)
         if context.in_steps:
             Rollout(self, "Rollout", alias=self.discovery.alias, brakes=observed.brakes["discovery"])
             Rollout(self, "RolloutOffline", alias=self.enrichment.alias, brakes=observed.brakes["enrichment"])
@@ -134,7 +102,7 @@ class SystemStack(Stack):
             path=self.path,
             reports=self.learning.queue,
             enrichment=self.enrichment.function,
-            maintenance=self.maintenance.machine,
+            maintenance=self.maintenance,
             api=self.discovery.api,
         )
 
@@ -151,7 +119,7 @@ class SystemStack(Stack):
                 "learning": self.learning.function,
                 "streams": self.path.function,
                 "queue": self.path.queue,
-                "maintenance": self.maintenance.machine.machine,
+                "maintenance": self.maintenance.machine,
                 **domain,
             },
             dead_letter_queues=self.path.dead_letter_queues,
@@ -163,20 +131,22 @@ class SystemStack(Stack):
 
 
 def _shared_of(stack: Stack, context: Context) -> Shared:
-    given = context.kms_key_arn
-    return Shared(
-        name=context.name,
-        key=kms.Key.from_key_arn(stack, "CustomerKey", given) if given else None,
-        log_days=context.log_retention_days,
-        protected=context.production,
-    )
+    given, days = context.kms_key_arn, context.log_retention_days
+    key = kms.Key.from_key_arn(stack, "CustomerKey", given) if given else None
+    return Shared(name=context.name, key=key, log_days=days, protected=context.production)
 
 
-def _domain_name(context: Context) -> str:
-    """Another one wherever the domain has to be replaced, because CloudFormation creates the new before it deletes."""
-    fixed = context.vpc_id + context.kms_key_arn
+def _network(scope: Construct, context: Context, shared: Shared) -> Network:
+    zones, own = [*context.availability_zones], context.vpc_id
+    return Network(scope, "Network", shared=shared, zones=zones, vpc_id=own, subnets=context.subnet_ids)
+
+
+def _domain(scope: Construct, context: Context, shared: Shared, network: Network | None) -> SearchDomain:
+    """With another name wherever it has to be replaced, because CloudFormation creates the new before it deletes."""
+    fixed, engine = context.vpc_id + context.kms_key_arn, context.engine_version
     mark = f"-{sha256(fixed.encode()).hexdigest()[:4]}" if fixed else ""
-    return f"{context.name}-{context.network}{mark}"
+    name, nodes = f"{context.name}-{context.network}{mark}", context.capacity
+    return SearchDomain(scope, "Index", shared=shared, nodes=nodes, name=name, engine_version=engine, network=network)
 
 
 def _discovery_props(context: Context, network: Network | None) -> DiscoveryProps:
@@ -197,38 +167,23 @@ def _discovery_props(context: Context, network: Network | None) -> DiscoveryProp
 
 
 def _sign_in(context: Context) -> SignIn | None:
-    if not context.console_client_id:
+    if not (client := context.console_client_id):
         return None
-    return SignIn(
-        issuer=context.jwt_issuer,
-        client_id=context.console_client_id,
-        audience=context.jwt_audience,
-        token_host=context.console_token_host,
-    )
+    return SignIn(context.jwt_issuer, client, context.jwt_audience, context.console_token_host)
 
 
 def app() -> App:
-    """The CDK app with both stacks.
-
-    Raises:
-        ContextInvalid: with every fault of the context.
-    """
-    whole = App()
-    add_stacks(whole, region=_region())
+    """The CDK app with both stacks. Raises ContextInvalid, with every fault of the context."""
+    said, whole = os.environ, App()  # noqa: TID251 - from the CDK's command, not ours
+    # without credentials the region is a guess
+    add_stacks(whole, region=said.get("CDK_DEFAULT_REGION", "") if said.get("CDK_DEFAULT_ACCOUNT") else "")
     return whole
-
-
-def _region() -> str:
-    """The region that the CDK's command will deploy to; empty without credentials, when what it says is a guess."""
-    said = os.environ  # noqa: TID251 - from the CDK's command, not ours
-    return said.get("CDK_DEFAULT_REGION", "") if said.get("CDK_DEFAULT_ACCOUNT") else ""
 
 
 def add_stacks(app: App, *, region: str = "") -> tuple[DataStack, SystemStack]:
     """Add both stacks, as the app's context chooses; an unacknowledged cdk-nag finding stops the synthesis.
 
-    Raises:
-        ContextInvalid: with every fault of the context.
+    Raises ContextInvalid, with every fault of the context.
     """
     app.node.set_context("@aws-cdk/aws-lambda:recognizeLayerVersion", True)  # our code is in a layer: it makes versions
     context = parse(app.node.get_all_context())

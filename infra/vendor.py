@@ -47,15 +47,9 @@ class Wheels:
         return hashlib.sha256(inputs.encode()).hexdigest()
 
     def build(self, folder: Path, interpreter: Path | None, *, platform: str = LAMBDA) -> Path:
-        """Build `folder/python`, replacing it.
+        """Build `folder/python`, replacing it; without an interpreter the modules are not compiled.
 
-        Args:
-            folder: Created if it does not exist.
-            interpreter: Compiles the modules; none: they are not compiled.
-            platform: As uv names it.
-
-        Raises:
-            CannotBuild: uv is missing or failed, or a module could not be compiled.
+        Raises CannotBuild: uv is missing or failed, or a module could not be compiled.
         """
         target = folder / "python"
         shutil.rmtree(target, ignore_errors=True)

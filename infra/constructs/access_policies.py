@@ -13,10 +13,10 @@ from infra.constructs.discovery_api import CALLS, STAGE, wildcard
 from infra.constructs.event_path import EventPath
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.function import Foundation
-from infra.constructs.maintenance import MaintenanceMachine
+from infra.constructs.maintenance import Maintenance
 from infra.constructs.nag import HERE, accept_wildcards, logical_id
-from infra.constructs.rights import allow
 from infra.constructs.search_domain import Calls, SearchDomain
+from infra.constructs.shared import allow
 from infra.constructs.tables import MatsTables
 
 TAGS = ("mats-namespace", *(f"mats-namespace-{n}" for n in range(2, 6)))
@@ -28,7 +28,7 @@ MEND: Calls = {
 }
 """Calls of operators: look at the whole domain; change our indices, but no settings, templates, scripts or snapshots of
 the cluster."""
-_NONE = "~"  # Stands for a tag that a principal lacks; no namespace can have this name
+_NAMESPACES = tuple(f"${{aws:PrincipalTag/{tag}, '~'}}" for tag in TAGS)  # No namespace has the name of a missing tag
 _READ = ("GetItem", "BatchGetItem", "Query")
 _WRITE = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
@@ -45,14 +45,14 @@ class AccessPolicies(Construct):
         path: EventPath,
         reports: sqs.IQueue,
         enrichment: lambda_.IFunction,
-        maintenance: MaintenanceMachine,
+        maintenance: Maintenance,
         api: apigateway.RestApi,
     ) -> None:
         super().__init__(scope, id)
         tables, domain = on.tables, on.domain
         self.owners = self._policy("Owners", "Write registrations of their namespaces and read what became of them", [
-            self._in_namespaces(tables.registry.table_arn, (*_READ, *_WRITE), _namespaces()),
-            self._in_namespaces(tables.profiles.table_arn, _READ, _namespaces()),
+            self._in_namespaces(tables.registry.table_arn, (*_READ, *_WRITE)),
+            self._in_namespaces(tables.profiles.table_arn, _READ),
             *on.shared.decrypt_tables(),
         ])  # fmt: skip
         self.operators = self._policy("Operators", "Give trust and audiences, redrive, reindex, reconcile", [
@@ -77,7 +77,7 @@ class AccessPolicies(Construct):
             "The id of a capability is in the path, in two ways; who may see it is for discovery to say",
         )
 
-    def _accept_operators(self, domain: SearchDomain | FilesBucket, maintenance: MaintenanceMachine) -> None:
+    def _accept_operators(self, domain: SearchDomain | FilesBucket, maintenance: Maintenance) -> None:
         if isinstance(domain, SearchDomain):
             looks = "Operators may look at everything, which GET and HEAD do not change"
             domain.accept_paths(self.operators, ["*"], looks)
@@ -97,10 +97,10 @@ class AccessPolicies(Construct):
         return policy
 
     @staticmethod
-    def _in_namespaces(table: str, calls: Sequence[str], keys: Sequence[str]) -> iam.PolicyStatement:
+    def _in_namespaces(table: str, calls: Sequence[str]) -> iam.PolicyStatement:
         """Without the null guards a call that names no key would pass, and so would a principal without a tag."""
         own_keys = {
-            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)},
+            "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(_NAMESPACES)},
             "Null": {"dynamodb:LeadingKeys": "false", f"aws:PrincipalTag/{TAGS[0]}": "false"},
         }
         return allow(*(f"dynamodb:{call}" for call in calls), on=table, where=own_keys)
@@ -121,10 +121,6 @@ def _tables_access(tables: MatsTables) -> list[iam.PolicyStatement]:
 _LOOK = ("GetQueueAttributes", "GetQueueUrl", "ListMessageMoveTasks")
 _REDRIVE = ("ReceiveMessage", "DeleteMessage", "PurgeQueue", "StartMessageMoveTask", "CancelMessageMoveTask")
 """Each queue is named once, and models are in a policy of their own: one has at most 6,144 characters."""
-
-
-def _namespaces() -> list[str]:
-    return [f"${{aws:PrincipalTag/{tag}, '{_NONE}'}}" for tag in TAGS]
 
 
 def _repairs(path: EventPath, queues: Sequence[str], domain: SearchDomain | FilesBucket) -> list[iam.PolicyStatement]:

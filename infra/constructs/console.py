@@ -20,8 +20,7 @@ from constructs import Construct
 
 from infra.constructs.discovery_api import CALLS, wildcard
 from infra.constructs.nag import accept, accept_warning, accept_wildcards, logical_id
-from infra.constructs.rights import allow
-from infra.constructs.shared import Shared
+from infra.constructs.shared import Shared, allow
 from infra.vendor import ROOT
 
 _ERRORS = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
@@ -30,7 +29,7 @@ _COPIER_MB = 512
 _ASSETS = "cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>"  # The CDK's own bucket, as cdk-nag spells it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SignIn:
     """How the console signs in at an issuer: as a public client, by an authorization code with PKCE."""
 
@@ -50,15 +49,9 @@ class Console(Construct):
     """One origin for files and API, so no CORS; the API authorizes every call."""
 
     def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        shared: Shared,
-        api: apigateway.RestApi,
-        host_name: str = "",  # Of the API, if it has one
-        sign_in: SignIn | None = None,  # None: users paste a token
+        self, scope: Construct, id: str, *, shared: Shared, api: apigateway.RestApi, host: str, sign_in: SignIn | None
     ) -> None:
+        """`host` is the API's name, if it has one; without `sign_in` users paste a token."""
         super().__init__(scope, id)
         self._name = f"{shared.name}-console-{Aws.REGION}"
         self.bucket = s3.Bucket(
@@ -71,7 +64,7 @@ class Console(Construct):
             removal_policy=RemovalPolicy.DESTROY,
             auto_delete_objects=True,
         )
-        self.distribution = self._distribution(_origin(api, host_name), sign_in)
+        self.distribution = self._distribution(_origin(api, host), sign_in)
         self._copy(shared, sign_in)
         address = f"https://{self.distribution.distribution_domain_name}/"
         CfnOutput(self, "Url", value=address).override_logical_id("ConsoleUrl")

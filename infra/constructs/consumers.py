@@ -1,8 +1,5 @@
 """The functions that consume the two queues: changes become profiles, reported outcomes become the memory."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -11,8 +8,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.constructs.event_path import REJECTED, RESENT, EventPath
-from infra.constructs.function import NO_SETTINGS, Foundation, Function
-from infra.constructs.rights import allow
+from infra.constructs.function import DEFAULTS, Foundation, Function, Values
+from infra.constructs.shared import allow
 from infra.sizes import ENRICHMENT_TIMEOUT_S, LEARNING_TIMEOUT_S
 from mats.settings import ENRICHED_AT_ONCE
 
@@ -27,12 +24,12 @@ class EnrichmentFunction(Construct):
         *,
         on: Foundation,
         path: EventPath,
-        settings: Mapping[str, Any] = NO_SETTINGS,
-        concurrency: int = 2,  # Batches at once
+        settings: Values = DEFAULTS,
+        at_once: int = 2,  # Batches
     ) -> None:
         super().__init__(scope, id)
         models, tables = on.models, on.tables
-        environment = on.environment(
+        values = on.environment(
             # synonyms, outcomes and tallies for operators, whose commands take these variables: docs/runbook.md
             **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes", "tallies"),
             event_bus=path.bus.event_bus_name,
@@ -43,7 +40,7 @@ class EnrichmentFunction(Construct):
             "Enrichment",
             on=on,
             folder="enrichment",
-            environment=environment,
+            environment=values,
             memory_mb=1024,
             timeout_s=ENRICHMENT_TIMEOUT_S,
         )
@@ -58,7 +55,7 @@ class EnrichmentFunction(Construct):
         on.domain.grant(made.role, "enrichment")
         made.allow([*models.statements(models.chosen.writer), *models.encoder_statements()])
         self.alias = made.live(self)
-        _consume(self.alias, path.queue, batch=ENRICHED_AT_ONCE, concurrency=concurrency)
+        _consume(self.alias, path.queue, batch=ENRICHED_AT_ONCE, concurrency=at_once)
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("EnrichmentFunction")
 
 
@@ -70,15 +67,9 @@ class LearningFunction(Construct):
         tables = on.tables
         self.queue = path.add_reports(tables.outcomes)
         # trust and profiles only because settings take all three or none
-        environment = on.environment(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
+        values = on.environment(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
         made = Function(
-            self,
-            "Learner",
-            on=on,
-            folder="learning",
-            environment=environment,
-            memory_mb=512,
-            timeout_s=LEARNING_TIMEOUT_S,
+            self, "Learner", on=on, folder="learning", environment=values, memory_mb=512, timeout_s=LEARNING_TIMEOUT_S
         )
         self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")
@@ -105,9 +96,5 @@ def _consume(function: lambda_.IFunction, queue: sqs.IQueue, *, batch: int, conc
 
 def _keep_from_indices(profiles: str) -> iam.PolicyStatement:
     """No write of the row of Profiles that says which indices are written to: it is maintenance's and operators'."""
-    return iam.PolicyStatement(
-        effect=iam.Effect.DENY,
-        actions=["dynamodb:PutItem", "dynamodb:UpdateItem"],
-        resources=[profiles],
-        conditions={"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["~system"]}},
-    )
+    row = {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["~system"]}}
+    return allow("dynamodb:PutItem", "dynamodb:UpdateItem", on=profiles, where=row, effect=iam.Effect.DENY)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra.alarms import FREE_STORAGE, USD, Expression, Metric, share
+from infra.alarms import USD, USED_STORAGE, Expression, Metric, share
 from infra.constructs.watched import Watched
 from infra.queries import saved_queries
 from mats.domain.learning.outcome import Event
@@ -27,10 +27,6 @@ def _own(function: str, *names: str, statistic: str = "Sum", prefix: str = "", s
     return {name.lower(): Metric(f"own.{function}", f"{prefix}{name}{suffix}", statistic) for name in names}
 
 
-def _capital(names: Sequence[str]) -> list[str]:
-    return [name.capitalize() for name in names]
-
-
 class Dashboard(Construct):
     """From top to bottom: answers, changes, index."""
 
@@ -44,7 +40,7 @@ class Dashboard(Construct):
         page.add_widgets(cloudwatch.AlarmStatusWidget(alarms=list(alarms), title="Alarms", width=_FULL, height=3))
         page.add_widgets(*self._answers())
         page.add_widgets(*self._latency())
-        page.add_widgets(*self._models(), self._functions())
+        page.add_widgets(*self._costs_and_errors())
         unserved = cloudwatch.LogQueryWidget(
             title="Asked and not found",
             log_group_names=[watched.logs["discovery"].log_group_name],
@@ -52,7 +48,7 @@ class Dashboard(Construct):
             view=cloudwatch.LogQueryVisualizationType.TABLE,
             width=_HALF,
         )
-        reported = _own("feedback", *_capital(tuple(Event)), prefix="Outcomes")
+        reported = _own("feedback", *map(str.capitalize, Event), prefix="Outcomes")
         page.add_widgets(unserved, self._graph("Outcomes that callers report", reported, stacked=True))
         page.add_widgets(*self._changes())
         if "domain" in watched.resources:
@@ -89,7 +85,7 @@ class Dashboard(Construct):
             label: share(name[0].lower() + name[1:], Metric("own.discovery", name), answers, label=label)
             for name, label in labels.items()
         }
-        verdicts = _own("discovery", *_capital(tuple(Verdict)), prefix="Verdict")
+        verdicts = _own("discovery", *map(str.capitalize, Verdict), prefix="Verdict")
         return (
             self._graph("Calls", calls),
             self._graph("Verdicts", verdicts, stacked=True),
@@ -99,7 +95,8 @@ class Dashboard(Construct):
     def _latency(self) -> Sequence[cloudwatch.IWidget]:
         percentiles = {each: Metric("own.discovery", "TotalMs", each) for each in ("p50", "p90", "p99")}
         stages = {
-            each: _own("discovery", *_capital(STAGES), suffix="Ms", statistic=each).items() for each in ("p50", "p99")
+            each: _own("discovery", *map(str.capitalize, STAGES), suffix="Ms", statistic=each).items()
+            for each in ("p50", "p99")
         }
         return (
             self._graph("Latency of an answer, ms", percentiles, width=_HALF),
@@ -111,7 +108,7 @@ class Dashboard(Construct):
             ),
         )
 
-    def _models(self) -> Sequence[cloudwatch.IWidget]:
+    def _costs_and_errors(self) -> Sequence[cloudwatch.IWidget]:
         tokens = {
             f"{function} {kind.lower()}": Metric(f"own.{function}", f"{kind}Tokens")
             for function in USD
@@ -122,17 +119,15 @@ class Dashboard(Construct):
             for name, metric in USD.items()
         }
         dollars = [self._watched.metric(metric) for metric in USD.values()]
-        return (self._graph("Tokens", tokens, stacked=True), self._graph("Dollars of models", dollars, right=per_day))
-
-    def _functions(self) -> cloudwatch.IWidget:
-        kinds = {"errors": "Errors", "throttled": "Throttles"}
-        return self._graph(
-            "Functions",
-            {
-                f"{function} {label}": Metric(function, name)
-                for function in ("discovery", "streams", "enrichment", "feedback", "learning")
-                for label, name in kinds.items()
-            },
+        failures = {
+            f"{function} {label}": Metric(function, name)
+            for function in ("discovery", "streams", "enrichment", "feedback", "learning")
+            for label, name in {"errors": "Errors", "throttled": "Throttles"}.items()
+        }
+        return (
+            self._graph("Tokens", tokens, stacked=True),
+            self._graph("Dollars of models", dollars, right=per_day),
+            self._graph("Functions", failures),
         )
 
     def _changes(self) -> Sequence[cloudwatch.IWidget]:
@@ -154,7 +149,7 @@ class Dashboard(Construct):
         load: Metrics = {
             "processors": Metric("domain", "CPUUtilization", "Maximum"),
             "heap": Metric("domain", "JVMMemoryPressure", "Maximum"),
-            "free storage": FREE_STORAGE,
+            "used storage": USED_STORAGE,
         }
         return (
             self._graph("Search latency, ms", {"": Metric("domain", "SearchLatency", "p99")}),

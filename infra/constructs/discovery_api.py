@@ -13,9 +13,9 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.constructs.firewall_and_host_name import custom_domain, firewall
-from infra.constructs.function import NO_SETTINGS, Foundation, Function
+from infra.constructs.function import DEFAULTS, Foundation, Function, Values
 from infra.constructs.nag import accept, accept_managed
-from infra.constructs.rights import allow
+from infra.constructs.shared import allow
 from infra.layers import jwt_layer
 from mats.edge.ard.entries import error_code
 from mats.edge.routes import ROUTES
@@ -42,7 +42,7 @@ _REPORT_S = 15  # A transaction that meets many others is tried again for a few 
 class FeedbackFunction(Construct):
     """Reads receipts and writes outcomes; it reaches neither the index nor a model."""
 
-    def __init__(self, scope: Construct, id: str, *, on: Foundation, settings: Mapping[str, Any] = NO_SETTINGS) -> None:
+    def __init__(self, scope: Construct, id: str, *, on: Foundation, settings: Values = DEFAULTS) -> None:
         super().__init__(scope, id)
         tables = on.tables
         environment = Settings(
@@ -76,14 +76,11 @@ class DiscoveryProps:
     settings: Mapping[str, Any] = field(default_factory=dict)  # Others of the function
 
 
-_DEFAULT = DiscoveryProps()
-
-
 class DiscoveryApi(Construct):
     """The function, its alias that starts from a snapshot, and the API in front of it."""
 
     def __init__(
-        self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction, props: DiscoveryProps = _DEFAULT
+        self, scope: Construct, id: str, *, on: Foundation, feedback: FeedbackFunction, props: DiscoveryProps
     ) -> None:
         super().__init__(scope, id)
         models, tables, signed = on.models, on.tables, props.tokens is None
@@ -283,11 +280,8 @@ def _answer(api: apigateway.RestApi, kind: apigateway.ResponseType, body: str, *
 
 def _read_by_key(table: str) -> list[iam.PolicyStatement]:
     """The right to read the rows of keys that a statement names, and no others."""
-    select, whole = ["dynamodb:PartiQLSelect"], {"Bool": {"dynamodb:FullTableScan": "true"}}
-    return [
-        allow(*select, on=table),
-        iam.PolicyStatement(effect=iam.Effect.DENY, actions=select, resources=[table], conditions=whole),
-    ]
+    select, whole = "dynamodb:PartiQLSelect", {"Bool": {"dynamodb:FullTableScan": "true"}}
+    return [allow(select, on=table), allow(select, on=table, where=whole, effect=iam.Effect.DENY)]
 
 
 _ACCESS = (

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from infra.constructs.function import Foundation, Function
 from infra.constructs.nag import accept
-from infra.constructs.rights import allow
+from infra.constructs.shared import allow
 from infra.sizes import LEARNING_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_S
 from mats.settings import Settings
 
@@ -43,14 +43,8 @@ class EventPath(Construct):
         )
         self.dead_letter_queues = {"Rule": self._dead("Rule")}
         self.queue = self._queue(f"{name}-changes", VISIBILITY_S)
-        events.Rule(
-            self,
-            "Changed",
-            event_bus=self.bus,
-            description="Changed capabilities go to enrichment",
-            event_pattern=events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED]),
-            targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.dead_letter_queues["Rule"])],
-        )
+        changed = events.EventPattern(source=[SOURCE, RESENT], detail_type=[CHANGED])
+        self._route("Changed", "Changed capabilities go to enrichment", changed, self.queue, "Rule")
         environment = Settings(event_bus=name).to_env()
         made = Function(self, "Streams", on=on, folder="streams", environment=environment, memory_mb=256, timeout_s=60)
         self.function = made.function
@@ -68,21 +62,18 @@ class EventPath(Construct):
         """The queue of what is written into the table of outcomes, and of removed registrations."""
         queue = self._queue(f"{self._name}-reports", 6 * LEARNING_TIMEOUT_S, id="Reports", hop="Learning")
         self.dead_letter_queues["ReportRule"] = self._dead("ReportRule")
+        reported = events.EventPattern(source=[REPORTS, RESENT], detail_type=[REPORTED])
+        self._route("Reported", "Reported outcomes go to learning", reported, queue, "ReportRule")
         removals = {"table": ["Registry"], "change": ["REMOVE"]}
-        for id, description, pattern in (
-            ("Reported", "Reported outcomes", events.EventPattern(source=[REPORTS, RESENT], detail_type=[REPORTED])),
-            ("Removed", "Removals", events.EventPattern(source=[SOURCE], detail_type=[CHANGED], detail=removals)),
-        ):
-            events.Rule(
-                self,
-                id,
-                event_bus=self.bus,
-                description=f"{description} go to learning",
-                event_pattern=pattern,
-                targets=[targets.SqsQueue(queue, dead_letter_queue=self.dead_letter_queues["ReportRule"])],
-            )
+        removed = events.EventPattern(source=[SOURCE], detail_type=[CHANGED], detail=removals)
+        self._route("Removed", "Removals go to learning", removed, queue, "ReportRule")
         self._follow("Outcomes", outcomes)
         return queue
+
+    def _route(self, id: str, description: str, pattern: events.EventPattern, to: sqs.Queue, hop: str) -> None:
+        """Send events of this pattern to a queue; `hop` names that of those which it refuses."""
+        target = targets.SqsQueue(to, dead_letter_queue=self.dead_letter_queues[hop])
+        events.Rule(self, id, event_bus=self.bus, description=description, event_pattern=pattern, targets=[target])
 
     def _queue(self, name: str, visibility_s: int, *, id: str = "Changes", hop: str = "Enrichment") -> sqs.Queue:
         by_name = f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{name}"

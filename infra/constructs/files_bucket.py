@@ -9,8 +9,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.constructs.nag import accept, accept_wildcards, logical_id
-from infra.constructs.rights import allow
-from infra.constructs.shared import Shared
+from infra.constructs.shared import Shared, allow
 from mats.settings import Settings
 
 _CREATES = {"Null": {"s3:if-none-match": "false"}}  # Only an object that does not exist

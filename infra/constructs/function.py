@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -11,18 +11,18 @@ from constructs import Construct
 
 from infra.constructs.files_bucket import FilesBucket
 from infra.constructs.model_access import ModelAccess
-from infra.constructs.nag import accept, accept_each, accept_managed, accept_warning
+from infra.constructs.nag import accept, accept_managed, accept_warning
 from infra.constructs.network import Network
-from infra.constructs.rights import allow
 from infra.constructs.search_domain import SearchDomain
-from infra.constructs.shared import Shared
+from infra.constructs.shared import Shared, allow
 from infra.constructs.tables import MatsTables
 from infra.layers import ARCHITECTURE, RUNTIME
 from infra.vendor import ROOT
 from mats.settings import Settings, variable_of
 
 LIVE = "live"  # Name of an alias
-NO_SETTINGS: Mapping[str, Any] = {}  # The default of each
+Values: TypeAlias = Mapping[str, Any]  # Settings by name
+DEFAULTS: Values = {}
 _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 """Of versions to go back to. One that a failed deployment made goes, or the same code could not be published again."""
 
@@ -108,7 +108,7 @@ class Function(Construct):
             self.allow([allow("kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey", on=own_key.key_arn)])
         if snap_start:
             accept_warning(self, "@aws-cdk/aws-lambda:snapStartRequirePublish", "Its alias is of a published version")
-        accept_each(self, {"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})
+        accept(self, **{"IAM5[Resource::*]": "Traces know no resources; nothing else in this role is for all"})
         accept(self, L1="Python 3.13 is what the layers are compiled for and what the tests run on")
         if network:
             why = "Network interfaces are made by Lambda; AWS keeps the list of what that takes"

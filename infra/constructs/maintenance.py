@@ -1,7 +1,6 @@
 """Maintenance: the function that repairs and rebuilds, the state machine that calls it, and what starts that."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,9 @@ from constructs import Construct
 
 from infra.constructs.event_path import RESENT, EventPath
 from infra.constructs.files_bucket import FilesBucket
-from infra.constructs.function import NO_SETTINGS, Foundation, Function
-from infra.constructs.nag import accept_each, accept_wildcards, logical_id
-from infra.constructs.rights import allow
-from infra.constructs.shared import Shared
+from infra.constructs.function import DEFAULTS, Foundation, Function, Values
+from infra.constructs.nag import accept, accept_wildcards, logical_id
+from infra.constructs.shared import allow
 
 REFILLED_AFTER = (
     "CREATE_COMPLETE",
@@ -32,10 +30,12 @@ _SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
 """Errors that a repetition does not resolve, by the names of their classes."""
 
 
-class MaintenanceMachine(Construct):
-    """Calls the function with what it returned, until it says that the task is done.
+class Maintenance(Construct):
+    """The function, the state machine that calls it with what it returned until a task is done, and what starts that.
 
-    Two executions at a time do no harm: every piece can be repeated, and of two writes of a revision one is a no-op.
+    The function reads registrations, trust and profiles, writes the index, and sends other work down the event path. It
+    invokes no model; of Profiles it writes the list of indices only. Two executions at a time do no harm: every piece
+    can be repeated, and of two writes of a revision one is a no-op.
     """
 
     def __init__(
@@ -43,52 +43,80 @@ class MaintenanceMachine(Construct):
         scope: Construct,
         id: str,
         *,
-        shared: Shared,
-        function: lambda_.IFunction,
+        on: Foundation,
+        path: EventPath,
         discovery: lambda_.IFunction,
-        kept_versions: int,
+        kept_versions: int = 1,  # Of discovery
+        settings: Values = DEFAULTS,
     ) -> None:
-        """Run tasks of `function`, and delete old versions of `discovery`."""
         super().__init__(scope, id)
+        tables = on.tables
+        environment = on.environment(
+            # tallies only because settings take both or none
+            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
+            event_bus=path.bus.event_bus_name,
+            **settings,
+        )
+        made = Function(
+            self, "Maintenance", on=on, folder="maintenance", environment=environment, memory_mb=1024, timeout_s=900
+        )
+        tables.registry.grant(made.role, "dynamodb:Scan", "dynamodb:BatchGetItem")
+        tables.trust.grant(made.role, "dynamodb:BatchGetItem")
+        tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
+        reported = allow("dynamodb:Scan", on=tables.outcomes.table_arn)
+        made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
+        path.grant_put_events(made.role, RESENT)
+        on.domain.grant(made.role, "maintenance")
+        states = definition(made.function.function_arn, discovery.function_name, kept=kept_versions)
+        self._tasks = Construct(self, "Tasks")
+        self.machine = sfn.StateMachine(
+            self._tasks,
+            "Machine",
+            state_machine_name=f"{on.shared.name}-maintenance",
+            definition_body=sfn.DefinitionBody.from_string(Stack.of(self).to_json_string(states)),
+            role=self._role(made.function, discovery),
+            tracing_enabled=True,
+            logs=sfn.LogOptions(
+                destination=on.shared.log_group(self._tasks, "Log", vended=f"states/{on.shared.name}-maintenance"),
+                level=sfn.LogLevel.ALL,
+            ),
+        )
+        self._add_rules()
+        if isinstance(on.domain, FilesBucket):
+            compact = events.RuleTargetInput.from_object({"task": "compact"})
+            events.Rule(
+                self,
+                "Compact",
+                description="New records of the index become a file",
+                schedule=events.Schedule.rate(Duration.minutes(15)),
+                targets=[targets.LambdaFunction(made.function, event=compact)],
+            )
+        CfnOutput(self._tasks, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
+
+    def _role(self, function: lambda_.IFunction, discovery: lambda_.IFunction) -> iam.Role:
+        """The role of the state machine."""
         rights = [
             allow("lambda:InvokeFunction", on=function.function_arn),
             allow("lambda:ListVersionsByFunction", "lambda:ListAliases", on=discovery.function_arn),
             allow("lambda:DeleteFunction", on=f"{discovery.function_arn}:*"),
         ]
         runs, policy = iam.ServicePrincipal("states.amazonaws.com"), iam.PolicyDocument(statements=rights)
-        role = iam.Role(self, "Role", assumed_by=runs, inline_policies={"run": policy})
-        accept_each(role, {"IAM5[Resource::*]": "Log delivery and tracing know no resources"})
-        accept_wildcards(
-            role,
-            [f"<{logical_id(discovery)}.Arn>:*"],
-            "Versions have numbers; the function itself has no number, and so cannot be deleted",
-        )
-        states = definition(function.function_arn, discovery.function_name, kept=kept_versions)
-        self.machine = sfn.StateMachine(
-            self,
-            "Machine",
-            state_machine_name=f"{shared.name}-maintenance",
-            definition_body=sfn.DefinitionBody.from_string(Stack.of(self).to_json_string(states)),
-            role=role,
-            tracing_enabled=True,
-            logs=sfn.LogOptions(
-                destination=shared.log_group(self, "Log", vended=f"states/{shared.name}-maintenance"),
-                level=sfn.LogLevel.ALL,
-            ),
-        )
-        self._rules()
-        CfnOutput(self, "Arn", value=self.machine.state_machine_arn).override_logical_id("MaintenanceMachine")
+        role = iam.Role(self._tasks, "Role", assumed_by=runs, inline_policies={"run": policy})
+        accept(role, **{"IAM5[Resource::*]": "Log delivery and tracing know no resources"})
+        why = "Versions have numbers; the function itself has no number, and so cannot be deleted"
+        accept_wildcards(role, [f"<{logical_id(discovery)}.Arn>:*"], why)
+        return role
 
-    def _rules(self) -> None:
+    def _add_rules(self) -> None:
         events.Rule(
-            self,
+            self._tasks,
             "Daily",
             description="Every night registry, profiles and index are compared",
             schedule=events.Schedule.cron(minute="17", hour="3"),
             targets=[self._start("reconcile")],
         )
         events.Rule(
-            self,
+            self._tasks,
             "Deployed",
             description="A new domain is filled from profiles and outcomes, and old versions are deleted",
             event_pattern=events.EventPattern(
@@ -129,14 +157,10 @@ _RETRY = [
 
 
 def definition(function: str, discovery: str, *, kept: int) -> dict[str, Any]:
-    """The state machine in Amazon States Language.
+    """The state machine in Amazon States Language, which calls `function` until it says that the task is done.
 
+    Its task `versions` deletes versions of `discovery` but the newest `kept` and those that an alias sends calls to.
     It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data.
-
-    Args:
-        function: ARN of the function of maintenance.
-        discovery: Name of the function whose old versions the task `versions` deletes.
-        kept: Its newest versions that stay, as those do that an alias names or sends a part of its calls to.
     """
     text = Path(__file__).with_name("maintenance.asl.json").read_text("utf-8")
     for name, value in {
@@ -149,56 +173,6 @@ def definition(function: str, discovery: str, *, kept: int) -> dict[str, Any]:
         text = text.replace(name, value)
     machine: dict[str, Any] = json.loads(text)
     return machine
-
-
-class MaintenanceFunction(Construct):
-    """Reads registrations, trust and profiles, writes the index, and sends other work down the event path.
-
-    It invokes no model; of Profiles it writes the list of indices only.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        on: Foundation,
-        path: EventPath,
-        discovery: lambda_.IFunction,
-        kept_versions: int = 1,  # Of discovery
-        settings: Mapping[str, Any] = NO_SETTINGS,
-    ) -> None:
-        super().__init__(scope, id)
-        tables = on.tables
-        environment = on.environment(
-            # tallies only because settings take both or none
-            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
-            event_bus=path.bus.event_bus_name,
-            **settings,
-        )
-        made = Function(
-            self, "Maintenance", on=on, folder="maintenance", environment=environment, memory_mb=1024, timeout_s=900
-        )
-        tables.registry.grant(made.role, "dynamodb:Scan", "dynamodb:BatchGetItem")
-        tables.trust.grant(made.role, "dynamodb:BatchGetItem")
-        tables.profiles.grant(made.role, *(f"dynamodb:{call}" for call in ("Scan", "BatchGetItem", "GetItem")))
-        reported = allow("dynamodb:Scan", on=tables.outcomes.table_arn)
-        made.allow([reported, _put_row(tables.profiles.table_arn, "~system")])  # the list of indices: `DynamoTargets`
-        path.grant_put_events(made.role, RESENT)
-        on.domain.grant(made.role, "maintenance")
-        if isinstance(on.domain, FilesBucket):
-            events.Rule(
-                self,
-                "Compact",
-                description="New records of the index become a file",
-                schedule=events.Schedule.rate(Duration.minutes(15)),
-                targets=[
-                    targets.LambdaFunction(made.function, event=events.RuleTargetInput.from_object({"task": "compact"}))
-                ],
-            )
-        self.machine = MaintenanceMachine(
-            self, "Tasks", shared=on.shared, function=made.function, discovery=discovery, kept_versions=kept_versions
-        )
 
 
 def _put_row(table: str, key: str) -> iam.PolicyStatement:

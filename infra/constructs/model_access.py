@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra import inference_profiles
-from infra.constructs.rights import allow
+from infra.constructs.shared import allow
 from infra.inference_profiles import FAMILIES, Family, Models, model_arn, profile_arn
 
 _DIRECT = "none"

@@ -1,6 +1,6 @@
 """Acknowledged findings of cdk-nag, each with its reason."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import cast
 
 from aws_cdk import Acknowledgment, CfnElement, Stack, Validations
@@ -11,24 +11,19 @@ HERE = "<AWS::Region>:<AWS::AccountId>"
 
 
 def accept(where: IConstruct, **reasons: str) -> None:
-    """Accept findings for this construct and what is in it: rule, in Python's spelling, and reason."""
-    accept_each(where, reasons)
-
-
-def accept_each(where: IConstruct, reasons: Mapping[str, str]) -> None:
-    """The same, for rules with a parameter, such as `IAM5[Resource::*]`."""
+    """Accept findings for this construct and what is in it: rule, such as `L1` or `IAM5[Resource::*]`, and reason."""
     for rule, reason in reasons.items():
         Validations.of(where).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))
 
 
 def accept_managed(where: IConstruct, policy: str, reason: str) -> None:
     """Accept a policy that AWS manages."""
-    accept_each(where, {f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/{policy}]": reason})
+    accept(where, **{f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/{policy}]": reason})
 
 
 def accept_wildcards(where: IConstruct, resources: Iterable[str], reason: str) -> None:
     """Accept these resources, as cdk-nag spells them, in policies of this construct."""
-    accept_each(where, {f"IAM5[Resource::{resource}]": reason for resource in resources if "*" in resource})
+    accept(where, **{f"IAM5[Resource::{resource}]": reason for resource in resources if "*" in resource})
 
 
 def accept_warning(where: IConstruct, warning: str, reason: str) -> None:

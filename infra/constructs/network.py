@@ -17,23 +17,16 @@ class Network(Construct):
     """Functions may connect to the domain and to endpoints; nothing may connect to them."""
 
     def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        shared: Shared,
-        availability_zones: Sequence[str],
-        vpc_id: str = "",  # Of a VPC that has its own endpoints and flow logs; empty: one is created
-        subnet_ids: Sequence[str] = (),  # Of that VPC
+        self, scope: Construct, id: str, *, shared: Shared, zones: list[str], vpc_id: str = "", subnets: Sequence[str]
     ) -> None:
+        """Use subnets of the VPC with this id, which has endpoints and flow logs of its own; without an id make one."""
         super().__init__(scope, id)
-        zones = list(availability_zones)
         self.vpc: ec2.IVpc = (
-            ec2.Vpc.from_vpc_attributes(
-                self, "Vpc", vpc_id=vpc_id, availability_zones=zones, isolated_subnet_ids=list(subnet_ids)
+            self._new_vpc(shared, zones)
+            if not vpc_id
+            else ec2.Vpc.from_vpc_attributes(
+                self, "Vpc", vpc_id=vpc_id, availability_zones=zones, isolated_subnet_ids=[*subnets]
             )
-            if vpc_id
-            else self._new_vpc(shared, zones)
         )
         self.subnets = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
         self.functions = self._group("Functions", "The functions of mats")

@@ -42,10 +42,7 @@ class Observability(Construct):
             for hop in watched.dead_letter_queues if alarm.each else [""]:
                 self.alarms.append(self._add(alarm, hop))
         self.brakes = {
-            function: [
-                self._add(alarm, "", alarm_name=f"{name}-{alarm.id}-{watched.aliases[function].version.version}")
-                for alarm in stopping
-            ]
+            function: [self._add(alarm, "", version=watched.aliases[function].version.version) for alarm in stopping]
             for function, stopping in (alarms.BRAKES if brakes else {}).items()
         }
         """Alarms that stop the rollout of a new version; each version has its own, which begin without a state."""
@@ -60,20 +57,14 @@ class Observability(Construct):
         if not few:
             Dashboard(self, "Dashboard", hashed=hashed, watched=watched, alarms=self.alarms)
 
-    def _add(self, alarm: Alarm, name: str, *, alarm_name: str | None = None) -> cloudwatch.Alarm:
-        above, below = (
-            cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-            cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-        )
-        threshold = alarm.under if alarm.over is None else alarm.over
-        assert threshold is not None  # noqa: S101 - one of the two is given
+    def _add(self, alarm: Alarm, name: str, *, version: str = "") -> cloudwatch.Alarm:
         made = cloudwatch.Alarm(
             self,
             f"{alarm.id}{name}",
-            alarm_name=alarm_name,
+            alarm_name=f"{self._watched.name}-{alarm.id}-{version}" if version else None,
             metric=self._watched.metric(alarm.metric, name=name),
-            threshold=threshold,
-            comparison_operator=below if alarm.over is None else above,
+            threshold=alarm.over,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
             datapoints_to_alarm=alarm.periods[0],
             evaluation_periods=alarm.periods[1],
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,

@@ -1,7 +1,7 @@
 """The OpenSearch domain; each role is allowed single paths of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from aws_cdk import Aws, CfnCondition, CfnOutput, Fn, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -12,7 +12,7 @@ from constructs import Construct, IConstruct
 
 from infra.constructs.nag import HERE, accept, accept_wildcards
 from infra.constructs.network import Network
-from infra.constructs.shared import Shared
+from infra.constructs.shared import Shared, allow
 from infra.sizes import Nodes
 from mats.settings import Settings
 
@@ -21,23 +21,20 @@ Calls = Mapping[str, Sequence[str]]
 
 SEARCH: Calls = {"es:ESHttpPost": ["capabilities/_search", "capabilities/_mget", "memory/_search"]}
 """Calls of discovery: queries, which OpenSearch takes as POST. No wildcard, so it can write nothing."""
-INDEX: Calls = {
-    "es:ESHttpPost": ["capabilities-*-write/_bulk"],
-    "es:ESHttpPut": ["capabilities-*"],
-    "es:ESHttpGet": ["_alias/capabilities"],
-}
-"""Calls of enrichment: write documents, and create the first index with its alias if there is none."""
-INDEX_DENIED: Calls = {"es:ESHttpPost": ["capabilities-*/*/*", "*,*"], "es:ESHttpPut": ["capabilities-*/*"]}
-"""Calls to deny, as the wildcards of INDEX would allow them: `_doc/x-write/_bulk`, `_settings`, `_alias/x`, `a,b`."""
 
 
-LEARN: Calls = {
-    "es:ESHttpPost": ["memory-*-write/_bulk"],
-    "es:ESHttpPut": ["memory-*"],
-    "es:ESHttpGet": ["_alias/memory"],
-}
-"""Calls of learning: write remembered requests, and create their first index with its alias."""
-LEARN_DENIED: Calls = {"es:ESHttpPost": ["memory-*/*/*"], "es:ESHttpPut": ["memory-*/*"]}  # As INDEX_DENIED
+def _writes(alias: str) -> tuple[Calls, Calls]:
+    """To write documents and create the first index with its alias, and what those wildcards would allow beside.
+
+    Which is `_doc/x-write/_bulk`, `_settings`, `_alias/x`, `a,b`.
+    """
+    calls: Calls = {
+        "es:ESHttpPost": [f"{alias}-*-write/_bulk"],
+        "es:ESHttpPut": [f"{alias}-*"],
+        "es:ESHttpGet": [f"_alias/{alias}"],
+    }
+    return calls, {"es:ESHttpPost": [f"{alias}-*/*/*", "*,*"], "es:ESHttpPut": [f"{alias}-*/*"]}
+
 
 MAINTAIN: Calls = {
     "es:ESHttpGet": ["_alias/capabilities", "_alias/memory"],
@@ -52,13 +49,12 @@ MAINTAIN: Calls = {
     ],
 }
 """Calls of maintenance: compare, fill, and make, switch and delete indices; switch the memory's."""
-MAINTAIN_DENIED: Calls = {**INDEX_DENIED, "es:ESHttpDelete": ["capabilities-*/*", "*,*"]}
-"""Calls to deny, because the wildcards of MAINTAIN would allow them: single documents, settings, mappings, aliases, and
-other indices beside one of ours, as in `capabilities-1,memory-1024`."""
+MAINTAIN_DENIED: Calls = {**_writes("capabilities")[1], "es:ESHttpDelete": ["capabilities-*/*", "*,*"]}
+"""What the wildcards of MAINTAIN would allow beside: single documents, settings, mappings, aliases, other indices."""
 _RIGHTS: Mapping[str, tuple[Calls, Calls | None]] = {
     "discovery": (SEARCH, None),
-    "enrichment": (INDEX, INDEX_DENIED),
-    "learning": (LEARN, LEARN_DENIED),
+    "enrichment": _writes("capabilities"),
+    "learning": _writes("memory"),
     "maintenance": (MAINTAIN, MAINTAIN_DENIED),
 }
 """Calls that functions are allowed, and calls that they are denied."""
@@ -126,18 +122,13 @@ class SearchDomain(Construct):
         self._accept(nodes, network)
 
     def grant(self, role: iam.IRole, function: str) -> None:
-        """The rights of a function."""
+        """The rights of a function, in the policy of its role and in that of the domain."""
         calls, denied = _RIGHTS[function]
-        self.allow(role, calls, denied=denied)
-
-    def allow(self, role: iam.IRole, calls: Calls, *, denied: Calls | None = None) -> None:
-        """Allow a role these calls but for those denied, in its policy and in that of the domain."""
         for effect, each in ((iam.Effect.ALLOW, calls), (iam.Effect.DENY, denied or {})):
             for action, paths in each.items():
-                resources = [f"{self.arn}/{path}" for path in paths]
-                what: dict[str, Any] = {"effect": effect, "actions": [action], "resources": resources}
-                role.add_to_principal_policy(iam.PolicyStatement(**what))
-                self._callers.add_statements(iam.PolicyStatement(principals=[iam.ArnPrincipal(role.role_arn)], **what))
+                said = allow(action, on=[f"{self.arn}/{path}" for path in paths], effect=effect)
+                role.add_to_principal_policy(said)
+                self._callers.add_statements(said.copy(principals=[iam.ArnPrincipal(role.role_arn)]))
         for paths in calls.values():
             self.accept_paths(role, paths, "Indices have suffixes that change with each reindex; the methods are named")
 

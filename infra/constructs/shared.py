@@ -1,15 +1,14 @@
-"""What every part of a deployment has in common: the prefix of its names, its key, its logs."""
+"""What every part of a deployment has in common: the prefix of its names, its key, its logs, how rights are spelt."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from aws_cdk import Aws, Fn, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
-
-from infra.constructs.rights import allow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +23,8 @@ class Shared:
     def log_group(self, scope: Construct, id: str, *, vended: str = "") -> logs.LogGroup:
         """A log group.
 
-        Args:
-            scope: Where it belongs.
-            id: Of the construct.
-            vended: Of a log that an AWS service delivers: the end of its name. The id of the stack follows, because a
-                group that outlived an earlier stack has its name still.
+        `vended` is the end of the name of a log that an AWS service delivers. The id of the stack follows, because a
+        group that outlived an earlier stack has its name still.
         """
         group = logs.LogGroup(
             scope,
@@ -44,3 +40,14 @@ class Shared:
         """The right to the key that whoever uses a table or its stream needs, too; none with keys of AWS."""
         by_tables = {"StringEquals": {"kms:ViaService": f"dynamodb.{Aws.REGION}.amazonaws.com"}}
         return [allow("kms:Decrypt", "kms:DescribeKey", on=self.key.key_arn, where=by_tables)] if self.key else []
+
+
+def allow(
+    *actions: str,
+    on: str | Sequence[str],
+    where: Mapping[str, Any] | None = None,
+    effect: iam.Effect = iam.Effect.ALLOW,
+) -> iam.PolicyStatement:
+    """The right to these actions on one resource or several, under these conditions; or with `effect` its denial."""
+    resources = [on] if isinstance(on, str) else [*on]
+    return iam.PolicyStatement(effect=effect, actions=[*actions], resources=resources, conditions=where)

@@ -24,13 +24,7 @@ class Watched:
     logs: Mapping[str, logs.ILogGroup]  # Of the functions that operators query
 
     def metric(self, wanted: Metric | Expression, *, name: str = "", label: str | None = None) -> cloudwatch.IMetric:
-        """A metric or an expression.
-
-        Args:
-            wanted: What to make.
-            name: Of the queue of dead letters that is the source `each`.
-            label: In a graph; of an expression it replaces its own.
-        """
+        """A metric or an expression; `name` is of the queue of dead letters that is the source `each`."""
         if isinstance(wanted, Expression):
             return cloudwatch.MathExpression(
                 expression=wanted.text,

@@ -38,7 +38,7 @@ def another_app(folder: Path) -> None:
         core=core_layer(stack),
         packages=[vendor_layer(stack)],
     )
-    EnrichmentFunction(stack, "Offline", on=on, path=EventPath(stack, "Path", on=on), concurrency=5)
+    EnrichmentFunction(stack, "Offline", on=on, path=EventPath(stack, "Path", on=on), at_once=5)
     feedback = FeedbackFunction(stack, "Reports", on=on)
     DiscoveryApi(stack, "Online", on=on, feedback=feedback, props=DiscoveryProps(throttle_rate=5))
     app.synth()

@@ -126,9 +126,12 @@ def test_no_scripts_or_tests_are_shipped_but_every_package_says_what_it_is(layer
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("function", ["discovery", "enrichment"])
-def test_a_function_imports_with_the_two_layers_and_nothing_else(function, vendor_here, core, python):
-    folders = (ROOT / "functions" / function, vendor_here, core)
+@pytest.mark.parametrize(
+    ("function", "packages"),
+    [("discovery", "vendor_here"), ("enrichment", "vendor_here"), ("authorizer", "jwt_here")],
+)
+def test_a_function_imports_with_its_two_layers_and_nothing_else(function, packages, core, python, request):
+    folders = (ROOT / "functions" / function, request.getfixturevalue(packages), core)
     ran = _ran(python, "import handler; print(handler.handle.__name__)", *folders)
     assert (ran.returncode, ran.stdout) == (0, "handle\n"), ran.stderr
 
@@ -138,13 +141,6 @@ def test_the_adapters_import_with_the_two_layers_and_nothing_else(vendor_here, c
     program = "\n".join(f"import mats.adapters.{name}" for name in ("aws", "bedrock.factory", "opensearch.domain"))
     ran = _ran(python, program, vendor_here, core)
     assert ran.returncode == 0, ran.stderr
-
-
-@pytest.mark.server
-def test_the_authorizer_imports_without_the_vendor_layer(jwt_here, core, python):
-    folders = (ROOT / "functions" / "authorizer", jwt_here, core)
-    ran = _ran(python, "import handler; print(handler.handle.__name__)", *folders)
-    assert (ran.returncode, ran.stdout) == (0, "handle\n"), ran.stderr
 
 
 @pytest.mark.server
@@ -196,10 +192,6 @@ def test_a_fingerprint_repeats_and_tells_compiled_from_source(wheels):
     assert wheels.fingerprint(None) != wheels.fingerprint(Path("/anywhere/python3.13"))
     assert wheels.fingerprint(Path("/a/python3.13")) == wheels.fingerprint(Path("/b/python3.13"))
     assert VENDOR.fingerprint(None) != JWT.fingerprint(None)
-
-
-def test_without_the_functions_python_a_build_says_what_that_costs():
-    assert "cold starts are seconds slower" in vendor.compile_note(None)
 
 
 def test_the_size_report_counts_every_file_once(tmp_path):
