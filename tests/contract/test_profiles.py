@@ -7,7 +7,7 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
-from mats.domain.profile.profile import Status
+from mats.domain.profile.profile import Profile, Status
 from mats.ports import ProfileStore, Stored
 from tests.builders import a_profile
 from tests.contract.conftest import Aging
@@ -72,6 +72,19 @@ def test_what_was_removed_from_a_namespace_is_found_until_it_is_back_or_erased(p
     profiles.erase(revision(1, name="c").profile.id)
     assert [profile.endpoint for profile in profiles.removals(namespace)] == ["a"]
     assert profiles.removals(f"{namespace}.below") == profiles.removals("com") == []
+
+
+@pytest.mark.parametrize("namespace", ["%" * 700, "~" * 2_048], ids=["escaped", "the longest"])
+def test_a_key_that_is_longer_than_that_of_its_item_is_stored_listed_and_removed(
+    profiles: ProfileStore, namespace: str
+):
+    bad = Profile(namespace=namespace, name="x" * 1_024, status=Status.REJECTED, rev=1)
+    profiles.save([Stored(bad)])
+    assert profiles.get([bad.id])[bad.id].profile == bad
+    assert list(profiles.ids()) == [bad.id]
+    gone = bad.model_copy(update={"status": Status.DELETED, "rev": 2})
+    assert not profiles.save([Stored(gone)])
+    assert list(profiles.removals(namespace)) == [bad]
 
 
 def test_tombstones_are_stored_and_listed(profiles: ProfileStore):

@@ -1,6 +1,6 @@
 """Profiles, their versions and the list of indices, in one table.
 
-Row of a profile: namespace and name as keys, one attribute per field, the vector as little-endian float32.
+Row of a profile: namespace and name as keys, `id`, one attribute per field, the vector as little-endian float32.
 Row of a superseded version: `versions#<sha256 of the id>` and the revision as keys, `expires_at` for DynamoDB, which
 deletes it within days of that time. The version before a tombstone is also at `removed#<namespace>` and the name.
 """
@@ -19,7 +19,7 @@ from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import Profile, Status
 from mats.ports import GUARD_DAYS, Stored, Target
 
-_VERSIONS = "versions#"
+_VERSIONS, _MAX_KEY_BYTES = "versions#", 2_048
 _NOT_FIELDS = ("row", "vector", "id", "expires_at")  # Attributes of a row that are not fields of a profile
 
 
@@ -42,7 +42,7 @@ class DynamoProfiles(InTable):
         profile = change.profile
         if (before.profile.rev if before else 0) != profile.rev - 1:
             return False
-        row: dict[str, Any] = {**_body(profile), **_key(profile.id), "row": {"S": "profile"}}
+        row: dict[str, Any] = {**_body(profile), **_key(profile.id), "row": {"S": "profile"}, "id": {"S": profile.id}}
         if change.vector is not None:
             row["vector"] = {"B": struct.pack(f"<{len(change.vector)}f", *change.vector)}
         condition: dict[str, Any] = {
@@ -118,8 +118,8 @@ class DynamoProfiles(InTable):
             "scan",
             ConsistentRead=True,
             FilterExpression="#row = :profile",
-            ProjectionExpression="#ns, #n",
-            ExpressionAttributeNames={"#row": "row", "#ns": "namespace", "#n": "name"},
+            ProjectionExpression="#ns, #n, #id",
+            ExpressionAttributeNames={"#row": "row", "#ns": "namespace", "#n": "name", "#id": "id"},
             ExpressionAttributeValues={":profile": {"S": "profile"}},
             **start,
         )
@@ -133,11 +133,17 @@ def _body(profile: Profile) -> dict[str, Any]:
 def _key(id: Id) -> dict[str, Any]:
     """The key of a profile's row. Ids stay escaped, so that no profile has the key of an internal row."""
     namespace, _, name = id.partition("/")
-    return {"namespace": {"S": namespace}, "name": {"S": name}}
+    return {"namespace": {"S": _fit(namespace)}, "name": {"S": name}}
+
+
+def _fit(namespace: str) -> str:
+    """A key that DynamoDB takes: an escaped namespace, which is an invalid one, may be longer than that of its item."""
+    is_long = len(namespace.encode()) > _MAX_KEY_BYTES
+    return f"long#{hashlib.sha256(namespace.encode()).hexdigest()}" if is_long else namespace
 
 
 def _id(row: Row) -> Id:
-    return Id(f"{row['namespace']['S']}/{row['name']['S']}")
+    return Id(row["id"]["S"] if "id" in row else f"{row['namespace']['S']}/{row['name']['S']}")
 
 
 def _version_key(id: Id, rev: int) -> dict[str, Any]:
@@ -148,7 +154,7 @@ def _version_key(id: Id, rev: int) -> dict[str, Any]:
 def _removed_key(id: Id) -> dict[str, Any]:
     """The key of a second row of the version that a tombstone superseded, so that those of a namespace are found."""
     key = _key(id)
-    return {**key, "namespace": {"S": f"removed#{key['namespace']['S']}"}}
+    return {**key, "namespace": {"S": _fit(f"removed#{key['namespace']['S']}")}}
 
 
 def _parse_row(row: Row) -> Stored:
