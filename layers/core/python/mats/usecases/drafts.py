@@ -11,7 +11,6 @@ from mats.domain.profile.grounding import SAYS_NOTHING, ground, says_nothing
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.origin import Recipe, fingerprint, same_text
 from mats.domain.profile.profile import (
-    MAX_KEPT_BYTES,
     ChangeResult,
     Enrichment,
     Profile,
@@ -104,7 +103,7 @@ class ProfileMaker:
             notes=(*written.notes, *confirmed.notes),
         )
         try:
-            return check_profile_size(profile, MAX_KEPT_BYTES)
+            return check_profile_size(profile)
         except RegistrationInvalid as error:
             raise ReplyUnusable(f"the enriched profile {error}") from error
 
@@ -211,7 +210,7 @@ def _accept(registration: Registration, assigned: Assigned, kept: Stored | None,
     raw, final = maker.origins(registration)
     before = kept.profile if kept else None
     if kept and before and (before.origin in (raw, final) or maker.is_enriched_elsewhere(before, registration)):
-        profile = check_profile_size(remake(registration, assigned, before), MAX_KEPT_BYTES)
+        profile = check_profile_size(remake(registration, assigned, before))
         vector = kept.vector if before.encoder == maker.raw_recipe.encoder else None
         needs_writer, needs_vector = before.origin == raw != final, bool(maker.encoder) and vector is None
         settled = [role for role, pending in ((WRITER, needs_writer), (ENCODER, needs_vector)) if not pending]

@@ -24,9 +24,9 @@ from mats.domain.text.words import clip, content_words, stem
 
 LEAST_SIMILAR = 0.4  # Cosine below which the meaning has moved: docs/decisions/0097
 _LEAST_COMMON = 0.6  # Share of the words of the shorter of two texts from which on one is the other renamed
-_MAX_TEXT, _MAX_DESCRIPTION, _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 3_000, 1_000, 400, 120, 6
+_MAX_INPUTS, _MAX_WORDS, _DEEPEST = 400, 120, 6
 _MAX_PART = 300  # Characters of a path of inputs, and of whatever else is compared as a whole
-_ROOM = {"text": 6_000, "description": 2_000, "reaches": 3_000, "inputs": 14_000, "flags": 3_000}
+_ROOM = {"text": 4_000, "description": 2_000, "reaches": 3_000, "inputs": 14_000, "flags": 3_000}
 """Bytes of JSON of each attribute of a contract: together less than `MAX_CONTRACT_BYTES`."""
 
 
@@ -61,10 +61,8 @@ def contract_of(profile: Profile) -> Contract:
     raw = profile.model_copy(update={"enriched": False, "enrichment": profile.enrichment.model_copy(update=by_owner)})
     call = json.loads(profile.invocation) if profile.invocation else {}
     return Contract(
-        text=truncate_json(clip(embedded_text(raw), _MAX_TEXT), _ROOM["text"]),
-        description=truncate_json(
-            clip(profile.source.description if profile.source else "", _MAX_DESCRIPTION), _ROOM["description"]
-        ),
+        text=truncate_json(embedded_text(raw), _ROOM["text"]),
+        description=truncate_json(profile.source.description if profile.source else "", _ROOM["description"]),
         reaches=tuple(_fit("reaches", dict.fromkeys(_destinations(call, profile), ""))),
         inputs=_fit("inputs", dict(_inputs(profile.input_schema))),
         effects=tuple(sorted(profile.effects)),

@@ -81,11 +81,9 @@ class ChangeResult(StrEnum):
         return self not in (ChangeResult.DEGRADED, ChangeResult.SUPERSEDED, ChangeResult.POSTPONED)
 
 
-MAX_PROFILE_BYTES = 330_000
-"""Limit in JSON before enrichment; what is left to the next one is for the writer's text."""
-MAX_KEPT_BYTES = 350_000
-"""Limit after enrichment. A DynamoDB item has at most 409,600 bytes; the rest is for what is kept beside the content:
-the vector, and with the two limits below an error or what is held, and the contract of what was approved."""
+MAX_PROFILE_BYTES = 350_000
+"""Limit in JSON. A DynamoDB item has at most 409,600 bytes; the rest is for the vector and, within the limits below,
+for an error or what is held, and for the contract of what was approved."""
 MAX_NOTE_BYTES = 16_000
 """Limit in JSON of an error, and of the changes of what is held. Ten of them fit into one call of PutEvents."""
 MAX_CONTRACT_BYTES = 30_000
@@ -369,7 +367,7 @@ def profile_of(
         source=SourceText.of(registration),
         input_schema=input_schema,
         invocation=to_text(call),
-        instructions=instructions_of(registration),
+        instructions=instructions_of(registration) if registration.kind is Kind.SKILL else "",
         trust=assigned.trust,
         pinned=assigned.pinned,
         suspicious=_flags(registration, enrichment, risk, assigned),
@@ -400,11 +398,11 @@ def _flags(
     return tuple(str(each.as_note() if assigned.is_trusted else each) for each in found)
 
 
-def check_profile_size(profile: Profile, most: int = MAX_PROFILE_BYTES) -> Profile:
-    """The profile unchanged. Raises RegistrationInvalid: it has more than `most` bytes of JSON, and fits no row."""
+def check_profile_size(profile: Profile) -> Profile:
+    """The profile unchanged. Raises RegistrationInvalid: it is too long for a row."""
     size = _size(profile)
-    if size > most:
-        message = f"is too long: its profile would be {size:,} bytes; shorten it to fit {most:,}"
+    if size > MAX_PROFILE_BYTES:
+        message = f"is too long: its profile would be {size:,} bytes; shorten it to fit {MAX_PROFILE_BYTES:,}"
         raise RegistrationInvalid([Fault("", message)])
     return profile
 

@@ -152,7 +152,7 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> Ski
 def instructions_of(registration: Registration) -> str:
     """A skill's instructions, cut off after MAX_INSTRUCTIONS_BYTES with a line that says so."""
     text = (registration.descriptor or {}).get(INSTRUCTIONS)
-    if registration.kind is not Kind.SKILL or not isinstance(text, str):
+    if not isinstance(text, str):
         return ""
     whole = text.strip()
     kept = whole.encode()[:MAX_INSTRUCTIONS_BYTES].decode(errors="ignore")
