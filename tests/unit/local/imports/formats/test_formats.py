@@ -258,10 +258,10 @@ def test_an_import_is_found_by_ards_types(document: Any, type: str):
 
 
 def test_every_format_that_a_protocol_imports_is_searched_by_its_table():
-    mapped = [one.registration for sample in SAMPLES for one in map_value(sample, Source("x", namespace="a"))]
-    formats = {r.descriptor[FORMAT] for r in mapped if r and r.descriptor}
-    assert not (formats - SEARCHED.keys()) & {each.name for protocol in PROTOCOLS for each in protocol.formats}
-    assert formats >= SEARCHED.keys()
+    of_protocols = [each for protocol in PROTOCOLS for each in protocol.formats]
+    samples = [sample for sample in SAMPLES if detect_format(sample) in of_protocols]
+    mapped = [one.registration for sample in samples for one in map_value(sample, Source("x", namespace="a"))]
+    assert {r.descriptor[FORMAT] for r in mapped if r and r.descriptor} == SEARCHED.keys()
     card = {"format": "a2a-agent-card", "skills": [1], "protocolVersion": "0.3.0"}
     assert searchable_part(card) == {"skills": [1]}
     assert searchable_part({"format": "mcp-server", "tools": [1], "packages": [2]}) == {"tools": [1]}
