@@ -30,7 +30,7 @@ def _fields(name: str, source: SourceText, tags: tuple[str, ...], examples: tupl
     spoken = words.split_identifier(name)
     texts = {
         "name": f"{name} {spoken} {spoken}",
-        "title": source.title,
+        "title": f"{source.title} {source.spoken}".strip(),
         "keywords": " ".join(tags),
         "description": source.description,
         "examples": " ".join(examples),
@@ -88,7 +88,7 @@ def embedded_text(profile: Profile) -> str:
     """
     source = profile.source or SourceText()
     spoken = words.split_identifier(profile.name)
-    names = (profile.name, spoken if spoken.lower() != profile.name.lower() else "")
+    names = (source.spoken, profile.name, spoken if spoken.lower() != profile.name.lower() else "")
     tags, examples = " ".join(profile.tags)[:200], " ".join(profile.enrichment.positive_examples)
     # operations of one document share their provider, and differ in little else
     said = [source.description[:700], "" if source.title and not profile.enriched else source.other[:300]]
@@ -96,7 +96,9 @@ def embedded_text(profile: Profile) -> str:
         said = [tags, examples[:600], *said, source.parameter_names[:200]]
     else:
         said += [tags, source.parameter_names[:200], examples[:300]]
-    return ". ".join(part for part in (*names, *said, source.parameter_text[:500]) if part)
+    # operations of one API share most of their parameters
+    said.append("" if source.spoken else source.parameter_text[:500])
+    return ". ".join(part for part in (*names, *said) if part)
 
 
 _CACHED_FIELDS = 4_096  # Fields whose stems are kept, a kilobyte each

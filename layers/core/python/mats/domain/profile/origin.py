@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import title_of, without_call
+from mats.domain.protocols.operation_words import spoken_operation
 from mats.domain.text.words import plain
 
 
@@ -50,7 +51,7 @@ def place(before: Version | None, after: Version) -> Placed:
     return Placed.UNCHANGED if before.digest == after.digest else Placed.CHANGED
 
 
-SCHEMA = 2  # Version of the texts derived from a registration; an increment makes stale the profiles that it concerns
+SCHEMA = 3  # Version of the texts derived from a registration; an increment makes stale the profiles that it concerns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +79,16 @@ def same_text(origin: str, registration: Registration) -> bool:
 def _text_fingerprint(registration: Registration) -> str:
     """Fingerprint of the attributes that the writer and the encoder read.
 
-    Version 2 treats titles and markup in another way than version 1; other registrations keep their fingerprints and
-    profiles.
+    Version 2 treats titles and markup in another way than version 1, and version 3 says operations in words; other
+    registrations keep their fingerprints and profiles.
     """
     text = registration.model_dump(mode="json", exclude=set(NOT_TEXT), exclude_defaults=True)
     if registration.descriptor:
         read = without_call(registration.descriptor)
         text = {**text, "descriptor": read} if read else {key: text[key] for key in text if key != "descriptor"}
     concerned = title_of(registration.descriptor) or plain(registration.description) != registration.description
-    return fingerprint([SCHEMA if concerned else 1, text])
+    version = SCHEMA if spoken_operation(registration) else 2 if concerned else 1
+    return fingerprint([version, text])
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)

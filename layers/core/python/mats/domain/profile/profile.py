@@ -15,6 +15,7 @@ from mats.domain.profile.assignment import NOTHING_ASSIGNED, UNRATED_TRUST, Assi
 from mats.domain.profile.origin import fingerprint
 from mats.domain.protocols import descriptors
 from mats.domain.protocols.catalogue import invocation_of, searchable_part, to_text
+from mats.domain.protocols.operation_words import spoken_operation
 from mats.domain.protocols.skill import instructions_of
 from mats.domain.text.fence import truncate_json
 from mats.domain.text.words import clean, clip, content_words, opening, plain, read_parameters, split_identifier
@@ -39,6 +40,7 @@ class SourceText(_Frozen):
     identifiers: str = ""  # The `parameter_names` as registered, with commas; empty in profiles of earlier releases
     parameter_text: str = ""
     other: str = ""
+    spoken: str = ""  # What an operation does, by its method and path
 
     @classmethod
     def of(cls, registration: Registration) -> Self:
@@ -54,6 +56,7 @@ class SourceText(_Frozen):
             identifiers=clip(clean(", ".join(named.names)), _IDENTIFIERS_LIMIT),
             parameter_text=_clean_and_clip(plain(" ".join(named.texts))),
             other=_clean_and_clip(" ".join((registration.provider, *registration.type_tags, *about.texts))),
+            spoken=spoken_operation(registration),
         )
 
 

@@ -1,0 +1,82 @@
+"""What a verb does to a thing: reads it, writes it, or removes it; by closed lists of words."""
+
+import re
+from collections.abc import Sequence
+from enum import Flag
+
+_LONGEST_REQUEST = 20  # Words; a longer request asks for several things
+
+
+class Act(Flag):
+    """What a capability does, or what a request wants done; `NONE` is not known."""
+
+    NONE = 0
+    READ = 1
+    WRITE = 2
+    REMOVE = 4
+    CHANGE = WRITE | REMOVE
+
+
+_NAMED = {
+    Act.READ: "get list read fetch find search show retrieve lookup view download describe count check browse scan "
+    "export preview identify resolve",
+    Act.WRITE: "create add new insert register upload make generate open build post schedule update set edit rename "
+    "patch modify replace change move assign enable disable activate deactivate approve deny send publish archive "
+    "unarchive restore merge convert attach invite join apply commit promote resend transfer reply copy restart "
+    "upgrade install rotate refresh pause resume suspend lock unlock put save duplicate",
+    Act.REMOVE: "delete remove destroy detach unassign drop ban kick uninstall unpin unlink unban",
+    Act.CHANGE: "cancel revoke end leave clear purge reset close expire reject complete write",
+    Act.NONE: "query run execute start",
+}
+VERBS = {verb: act for act, verbs in _NAMED.items() for verb in verbs.split()}
+"""The verbs of names and titles; what some do is not said."""
+_ASKED = VERBS | {
+    verb: act
+    for act, verbs in {
+        Act.READ: "see look display tell print",
+        Act.WRITE: "plan rent order host correct fix mark remind announce notify",
+        Act.REMOVE: "erase wipe",
+        Act.CHANGE: "take stop throw forget unsubscribe undo block let",
+        Act.NONE: "open check post end leave identify resolve new build apply",
+    }.items()
+    for verb in verbs.split()
+}  # fmt: skip
+"""The verbs with which requests begin; some of names say little there."""
+_POLITE = re.compile(
+    r"(?:please|(?:can|could|would) you|(?:i|we) (?:want|need|would like|have) to|i'd like to|help me(?: to)?"
+    r"|how (?:can|do|to|could|should)(?: i| we)?) "
+)
+_QUESTION = re.compile(
+    r"(?:who|whom|whose|which|what|where|when|how (?:many|much|often|long|busy|old|big|far)"
+    r"|(?:is|are|was|were|does|did|has) (?!not\b))\b"
+)
+_GET_RID = re.compile(r"get rid of\b|call off\b|(?:turn|switch) .*\bo(?:n|ff)\b|kick .*\bout\b")
+_BACK = re.compile(r"get (?:.* )?back\b|tell me when\b|(?:let|make) .*\bknow\b")
+
+
+def verb_in(words: Sequence[str]) -> str:
+    """The verb of a name in words: its first one; HTTP's `post`, `put` and `patch` only if there is no other."""
+    known = [word for word in words if word in VERBS]
+    return next((word for word in known if word not in ("post", "put", "patch")), "")
+
+
+def act_named(words: Sequence[str]) -> Act:
+    """The act of a name or a title in lower-case words."""
+    base = [word if word in VERBS else _base(word) for word in words]
+    return VERBS.get(verb_in(base), Act.NONE)
+
+
+def _base(word: str) -> str:
+    """A verb without its ending: `creates` is `create`."""
+    return next((word[:-cut] for cut in (1, 2) if word.endswith("s") and word[:-cut] in VERBS), word)
+
+
+def act_asked(request: str) -> Act:
+    """What a request wants done: a question and a few verbs ask, others order; nothing is known of most."""
+    text = _POLITE.sub("", request.strip().lower(), count=1)
+    words = re.findall(r"[a-z'-]+", text)
+    if not words or len(words) > _LONGEST_REQUEST or _BACK.match(text):
+        return Act.NONE
+    if _QUESTION.match(text):
+        return Act.READ
+    return Act.CHANGE if _GET_RID.match(text) else _ASKED.get(words[0], Act.NONE)
