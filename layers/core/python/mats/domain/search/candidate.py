@@ -30,6 +30,8 @@ class Marks:
     new: bool = False  # Unrated, and new beside other candidates
     unfit: str = ""  # Why its caller cannot call it; empty if nothing is known against it
     step: int = 0  # Its place among what serves the steps that the request implies; 0: it serves none
+    quoted: bool = False  # The request is an example that its owner wrote
+    plain: bool = False  # Its name has every thing that was asked for
 
 
 UNMARKED = Marks()

@@ -1,0 +1,56 @@
+"""Rank what does another thing than was asked behind: who asks does not want anything changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from mats.domain.capability.capability import Kind
+from mats.domain.policies.policy import Ask, Policy, Pool
+from mats.domain.profile.profile import Profile
+from mats.domain.protocols.descriptors import READS
+from mats.domain.search.blend import Scoring
+from mats.domain.search.candidate import Candidate
+from mats.domain.search.lookups import Lookups, Vector
+from mats.domain.text.acts import Act, act_asked, act_named
+from mats.domain.text.words import spelled_words, split_identifier
+
+_BEHIND = 0.1  # What the mixture of one that does another thing is lowered by
+
+
+@dataclass(frozen=True)
+class Acts(Policy):
+    """Asking is not changing, and removing is no other change. What is known of neither side stays as it is.
+
+    Others take the places of those that do another thing, if there are others; none is left out for it alone.
+    """
+
+    name: ClassVar = "acts"
+
+    def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Act:
+        return act_asked(ask.text)
+
+    def choose(self, pool: Pool, evidence: Act) -> Pool:
+        if not evidence:
+            return pool
+        exact = pool.positions(lambda marks: marks.exact)
+        other = {n for n in pool.kept if n not in exact and differs(evidence, pool.profiles[n])}
+        return replace(pool, kept=[n for n in pool.kept if n not in other], spare=[*pool.spare, *sorted(other)])
+
+    def shift(self, candidates: Sequence[Candidate], evidence: Act, ask: Ask, scoring: Scoring) -> Sequence[Candidate]:
+        return [replace(c, shift=c.shift - _BEHIND) if differs(evidence, c.profile) else c for c in candidates]
+
+
+def differs(asked: Act, profile: Profile) -> bool:
+    """True if a capability is known to do another thing than is asked."""
+    done = act_of(profile) if asked else Act.NONE
+    return bool(done) and not asked & done
+
+
+def act_of(profile: Profile) -> Act:
+    """What a tool does: by its owner's word that it only reads, else by the verb of its title or of its name."""
+    if profile.kind is not Kind.TOOL:
+        return Act.NONE
+    if READS in profile.effects:
+        return Act.READ
+    title = profile.source.title if profile.source else ""
+    return act_named(spelled_words(title)[:1]) or act_named(split_identifier(profile.name).lower().split())

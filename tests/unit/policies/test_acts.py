@@ -1,0 +1,71 @@
+"""Requests that ask, order or remove, and what does another thing."""
+
+import pytest
+
+from mats.domain.policies.acts import Acts, act_of
+from mats.domain.policies.policy import Ask, Pool
+from mats.domain.search.candidate import Candidate, Marks
+from mats.domain.search.query import Filter
+from mats.domain.text.acts import Act, act_asked
+from tests.builders import a_profile
+
+
+@pytest.mark.parametrize(
+    ("request_", "act"),
+    [
+        ("who is a member of this group?", Act.READ),
+        ("how many users are there", Act.READ),
+        ("please list my files", Act.READ),
+        ("is my website up?", Act.READ),
+        ("create a user", Act.WRITE),
+        ("how do I delete a user", Act.REMOVE),
+        ("get rid of a machine", Act.CHANGE),
+        ("switch my account off", Act.CHANGE),
+        ("get a deleted document back", Act.NONE),
+        ("tell me when it breaks", Act.NONE),
+        ("do not post it", Act.NONE),
+        ("open port 443", Act.NONE),
+        ("list " + "very " * 30 + "old files", Act.NONE),
+        ("", Act.NONE),
+    ],
+)
+def test_a_request_asks_or_orders_or_nothing_is_known(request_, act):
+    assert act_asked(request_) is act
+
+
+def tool(name, title="", **more):
+    return a_profile(name=name, descriptor={"summary": title, **more} if title or more else None)
+
+
+@pytest.mark.parametrize(
+    ("profile", "act"),
+    [
+        (tool("getUsers"), Act.READ),
+        (tool("users_list"), Act.READ),
+        (tool("post_files_id", "Restores a file"), Act.WRITE),
+        (tool("users-delete"), Act.REMOVE),
+        (tool("frobnicate"), Act.NONE),
+        (tool("create_view", annotations={"readOnlyHint": True}), Act.READ),
+        (tool("execute_query"), Act.NONE),
+        (a_profile(name="delete_user", kind="agent"), Act.NONE),
+    ],
+)
+def test_a_tool_does_what_its_owner_says_or_its_title_or_its_name(profile, act):
+    assert act_of(profile) is act
+
+
+def test_what_does_another_thing_takes_only_places_that_are_left_and_is_lowered():
+    profiles = [tool(name) for name in ("createMember", "frobnicate", "listMembers")]
+    ask = Ask.of("who is a member?", Filter())
+    act = Acts().look(ask, None, None, None)
+    pool = Acts().choose(Pool(ask=ask, k=2, now_s=0, profiles=profiles, seen=3, kept=range(3)), act)
+    assert [each.name for each in pool.candidates()] == ["frobnicate", "listMembers"]
+    shifted = Acts().shift([Candidate(profile=each, bm25=1.0, cosine=None) for each in profiles], act, ask, None)
+    assert [each.shift for each in shifted] == [-0.1, 0, 0]
+
+
+def test_an_exact_match_keeps_its_place_whatever_it_does():
+    profiles = [tool("createMember")]
+    ask = Ask.of("list members", Filter())
+    pool = Pool(ask=ask, k=1, now_s=0, profiles=profiles, kept=range(1), marks={profiles[0].id: Marks(exact=1)})
+    assert Acts().choose(pool, Act.READ).kept == [0]
