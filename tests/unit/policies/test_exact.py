@@ -4,13 +4,15 @@ import pytest
 
 from mats.domain.capability.capability import Id
 from mats.domain.policies.exact import NAMED, Exact, exactness
-from mats.domain.policies.policy import Ask
+from mats.domain.policies.policy import Ask, Pool
 from mats.domain.profile.index_keys import fold, index_keys
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.search.candidate import Candidate, Exactness, Marks
 from mats.domain.search.query import Filter
 from tests.builders import a_profile, rank
 from tests.world import indexed
+
+MATCH = 0.7  # The threshold of `rank`
 
 
 def a_tool(name: str = "issues/create", title: str = "Create an issue", **about) -> Profile:
@@ -76,3 +78,22 @@ def test_what_was_asked_for_by_its_name_has_a_least_relevance():
     pair = [Candidate(profile=a_tool(), bm25=1.0, cosine=None, marks=each) for each in marks]
     found = Exact(50).shift(pair, None, Ask.of("x", Filter()), None)
     assert [each.least for each in found] == [NAMED, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "new", "is_match"),
+    [("Where is my parcel?", False, True), ("where is my parcel", True, False), ("where is a parcel", False, False)],
+)
+def test_an_example_of_the_owner_is_a_match_in_a_registry_of_any_size_unless_it_is_new(request_, new, is_match):
+    tool = a_profile(name="track", description="Tracks.", examples=["where is my parcel"])
+    ask = Ask.of(request_, Filter())
+    pool = Exact(50).choose(Pool(ask=ask, k=1, now_s=0, profiles=[tool]), {}).mark([tool.id], new=new)
+    (result,) = rank([Candidate(profile=tool, bm25=0.0, cosine=0.0, marks=pool.marks[tool.id])], {}, Exact(50))
+    assert (result.relevance >= MATCH) is is_match
+
+
+def test_an_example_of_a_writer_is_no_example_of_the_owner():
+    written = Enrichment(positive_examples=("mine", "a writer's"))
+    tool = a_profile(name="track", enrichment=written, examples=["mine"])
+    marks = Exact(50).choose(Pool(ask=Ask.of("a writer's", Filter()), k=1, now_s=0, profiles=[tool]), {}).marks
+    assert not marks

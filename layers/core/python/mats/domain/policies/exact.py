@@ -1,4 +1,7 @@
-"""Put first the capability whose id, name or title the request is: docs/decisions/0079."""
+"""Put first the capability whose id, name or title the request is: docs/decisions/0079.
+
+What is so named, and what has the request among its owner's examples, is a match in a registry of any size.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +12,7 @@ from mats.domain.policies.policy import Ask, Order, Policy, Pool
 from mats.domain.profile.index_keys import fold
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring
-from mats.domain.search.candidate import UNMARKED, Candidate, Exactness
+from mats.domain.search.candidate import UNMARKED, Candidate, Exactness, Result
 from mats.domain.search.lookups import Lookups, Vector, fetch_admitted
 from mats.domain.search.shortlist import Ranked
 from mats.domain.text.words import spelled_words, split_identifier
@@ -55,7 +58,8 @@ class Exact(Policy):
         for id, exact in (evidence or {}).items():
             before = pool.marks.get(id, UNMARKED).exact
             pool = pool.mark([id], exact=max(exact, before or exact))
-        return pool
+        asked = fold(pool.ask.text)
+        return pool.mark([each.id for each in pool.profiles if asked and asked in _examples(each)], quoted=True)
 
     def shift(
         self, candidates: Sequence[Candidate], evidence: Found | None, ask: Ask, scoring: Scoring
@@ -63,6 +67,7 @@ class Exact(Policy):
         return [replace(each, least=NAMED) if each.marks.exact else each for each in candidates]
 
     def arrange(self, ranked: Ranked) -> Ranked:
+        ranked = ranked.with_results([_as_match(each, ranked.thresholds.match) for each in ranked.results])
         exact = [(each.candidate.marks.exact, each.candidate.profile, each) for each in ranked.results]
         found = [(kind, profile, each) for kind, profile, each in exact if kind]
         if not found:
@@ -77,6 +82,19 @@ class Exact(Policy):
             ordered.insert(place, ordered.pop(before))
             start = place + 1
         return ranked.with_results(ordered)
+
+
+def _as_match(result: Result, match: float) -> Result:
+    """The result at least as relevant as a match if it is what was named, or what its owner said to be asked so."""
+    marks = result.candidate.marks
+    is_asked = marks.exact or (marks.quoted and not marks.new)
+    return replace(result, relevance=max(result.relevance, match)) if is_asked else result
+
+
+def _examples(profile: Profile) -> list[str]:
+    """The examples of the owner, folded."""
+    examples = profile.enrichment.positive_examples
+    return [*map(fold, examples[: profile.owner_examples] if profile.enriched else examples)]
 
 
 def exactness(text: str, profile: Profile) -> Exactness | None:

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import taught_id
-from mats.domain.policies.exact import NAMED
 from mats.domain.policies.policy import Ask, Order, Policy, Pool
 from mats.domain.search.candidate import Exactness, Result
 from mats.domain.search.lookups import Lookups, Vector
@@ -34,8 +33,8 @@ class Lessons(Policy):
         taught = [each for each in ranked.results if _is_taught(each)]
         if not taught:
             return ranked
-        rest = [each for each in ranked.results if not _is_taught(each)]
-        return ranked.with_results([*(replace(each, relevance=max(each.relevance, NAMED)) for each in taught), *rest])
+        rest, least = [each for each in ranked.results if not _is_taught(each)], ranked.thresholds.match
+        return ranked.with_results([*(replace(each, relevance=max(each.relevance, least)) for each in taught), *rest])
 
 
 def _is_taught(result: Result) -> bool:
