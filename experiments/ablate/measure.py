@@ -70,6 +70,10 @@ def share_in_five(query: JudgedQuery, ranked: Sequence[Id]) -> float:
     return len(query.relevant & {*ranked[:5]}) / len(query.relevant)
 
 
+def is_in_five(query: JudgedQuery, ranked: Sequence[Id]) -> float:
+    return float(not query.relevant.isdisjoint(ranked[:5]))
+
+
 def same_place(query: JudgedQuery, ranked: Sequence[Id]) -> float:
     """The place of the best right result; 0 if there is none."""
     return float(next((place for place, id in enumerate(ranked, 1) if id in query.relevant), 0))

@@ -22,6 +22,7 @@ from experiments.ablate.measure import (
     compare,
     compare_all,
     is_first,
+    is_in_five,
     labelled,
     ranked_ids,
     share_in_five,
@@ -30,6 +31,7 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
+from mats.domain.policies.alike import ALSO
 from mats.domain.search.query import Query
 from mats.domain.search.verdict import Verdict
 from mats.evaluation.data.datasets import EXAMPLES, TASKS, Dataset, JudgedQuery, load, sample
@@ -90,6 +92,9 @@ class OpenSet:
         """The comparison of one policy on these requests."""
         return compare_all(self.ask(queries, policy), part, what, self.dataset.name, value)
 
+
+OPERATIONS = Path(__file__).parents[1] / "data" / "operations"
+VENDORS = ("box", "discord", "xero", "digitalocean", "intercom", "slack")
 
 Probe = Callable[[OpenSet], Iterator[Comparison]]
 
@@ -268,6 +273,34 @@ def attacks(opened: OpenSet) -> Iterator[Comparison]:
     yield from attack_with_table(opened.local, opened.dataset, opened.arms)
 
 
+def operations(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests of people to public APIs: the half on which nothing was made."""
+    kept = [query for query in opened.dataset.queries if query.source.endswith("kept")]
+    for policy in ("acts", "everyday"):
+        yield from opened.own(policy, "operations, among the first five", kept, is_in_five)
+
+
+def several_products(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests that several products serve, of which none is named: answers that name another one with a right one."""
+    arms = opened.arms.only("alike")
+
+    def names_another(discover: Discover, query: JudgedQuery) -> float:
+        shortlist = discover.answer(Query.parse({"query": query.text}))
+        others = query.relevant - {result.id for result in shortlist.ranked[:1]}
+        return float(any(f'"{id}"' in note for note in shortlist.notes if note.startswith(ALSO) for id in others))
+
+    overlapping = [
+        query for query in opened.dataset.queries if len({id.partition("/")[0] for id in query.relevant}) > 1
+    ]
+    pairs = [
+        (names_another(arms.whole, one), names_another(without, one))
+        for without in arms.without.values()
+        for one in overlapping
+    ]
+    if pairs:
+        yield compare("alike", Part.OWN, "another product named", opened.dataset.name, pairs)
+
+
 PROBES: Mapping[str, Sequence[Probe]] = {
     "tools": (judged_queries, made_requests),
     "models": (judged_queries,),
@@ -278,6 +311,8 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "sparse-tools": (judged_queries,),
     "livemcp-tasks": (judged_queries,),
     "mcp-golden": (judged_queries,),
+    **dict.fromkeys(VENDORS, (operations,)),
+    "several": (several_products,),
     EXAMPLES.name: (judged_queries, sample_tasks, synonyms, holds, attacks),
 }
 """The probes of each set, in order: those that change the registry or its memory are last."""
@@ -285,7 +320,8 @@ PROBES: Mapping[str, Sequence[Probe]] = {
 
 def measure_set(name: str, data: Path, settings: Settings, policies: Collection[str]) -> list[Comparison]:
     """All comparisons over one set."""
-    dataset = sample() if name == EXAMPLES.name else load(data / name)
+    own = OPERATIONS / name
+    dataset = sample() if name == EXAMPLES.name else load(own if own.is_dir() else data / name)
     with open_set(dataset, data, settings, policies) as opened:
         found: list[Comparison] = []
         for probe in PROBES[name]:

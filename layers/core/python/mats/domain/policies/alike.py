@@ -14,6 +14,7 @@ from mats.domain.search.verdict import Verdict
 from mats.domain.text.acts import VERBS
 from mats.domain.text.words import content_words, split_identifier, stem
 
+ALSO = "also in other products:"
 _MORE = 1  # Words of its name, verbs aside, that were not asked for, up to which an operation is as plain
 _AS_RELEVANT = 0.5  # Share of the relevance of the first result from which on another one is as good an answer
 _MOST = 3  # Products that are named
@@ -45,7 +46,7 @@ class Alike(Policy):
             as_good = each.candidate.marks.plain and each.relevance >= _AS_RELEVANT * first.relevance
             if as_good and act_of(each.candidate.profile) is act and _product(each) != product:
                 others.setdefault(_product(each), quote_id(each.id))
-        note = f"also in other products: {', '.join([*others.values()][:_MOST])}; ask which one is meant"
+        note = f"{ALSO} {', '.join([*others.values()][:_MOST])}; ask which one is meant"
         return ranked.with_results(ranked.results, note) if others else ranked
 
 
