@@ -180,7 +180,14 @@ def _speed() -> str:
     rows = load_results("aws-growth")["rows"]
     results["own_share"] = next(row for row in rows if deployed.items() <= row.items())
     slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
-    return _template("speed").format(**results, layer=load_results("vendor-layer"), slowest=slowest)
+    layer, scanner = load_results("vendor-layer"), load_results("bench-scanner")
+    flags = {
+        f"{part}_{label}": 100 * one["flagged"] / one["registrations"]
+        for part, writers in (("kept", "by writers, kept back"), ("seen", "by writers, seen"))
+        for label in ("attacks", "honest")
+        for one in [scanner["corpora"][f"{writers}: {label}"]]
+    }
+    return _template("speed").format(**results, layer=layer, slowest=slowest, scanner=scanner, **flags)
 
 
 _PEERS = {

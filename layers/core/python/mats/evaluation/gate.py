@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, load, sample
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, load, sample
 from mats.evaluation.measures import PairedTest, Values, mcnemar
-from mats.evaluation.systems.base import Progress, SystemAnswer
+from mats.evaluation.systems.base import Progress
 from mats.evaluation.systems.catalogue import VARIANTS
 from mats.evaluation.systems.models import Models
 from mats.evaluation.systems.workbench import Workbench
@@ -78,13 +78,12 @@ def measure_set(dataset: Dataset, models: Models, *, indexed: Progress, asked: P
     """What the pipeline as shipped answers to every query of a set."""
     with Workbench(dataset=dataset, models=models, indexed=indexed) as bench:
         answers = VARIANTS["hybrid"].answers(bench, progress=asked)
-    own = [answers[query.id] for query in dataset.queries]
-    places = [_place(query, answer) for query, answer in zip(dataset.queries, own, strict=True)]
-    return Outcomes(dataset.digest, places, "".join((answer.verdict or "-")[:1] for answer in own))
-
-
-def _place(query: JudgedQuery, answer: SystemAnswer) -> int:
-    return next((place for place, id in enumerate(answer.ranked, start=1) if id in query.relevant), 0)
+    places = [
+        next((place for place, id in enumerate(answers[query.id].ranked, start=1) if id in query.relevant), 0)
+        for query in dataset.queries
+    ]
+    verdicts = ((answers[query.id].verdict or "-")[:1] for query in dataset.queries)
+    return Outcomes(dataset.digest, places, "".join(verdicts))
 
 
 def dataset_of(name: str, data: Path | None) -> Dataset:

@@ -234,9 +234,6 @@ def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Line
     yield f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)"
 
 
-_GATED = ("baseline", "now", "gained", "lost")
-
-
 def gate(
     context: typer.Context,
     baseline: Annotated[Path, ui.option("File of the baseline; --update writes it.")],
@@ -265,7 +262,7 @@ def gate(
     if not update and (unknown := [name for name in names if name not in before]):
         raise typer.BadParameter(f"not in the baseline, which has {', '.join(before)}: {', '.join(unknown)}")
     now, losses = dict(before), []
-    table = ui.table_of("set", "", "baseline", "now", "gained", "lost", right=_GATED)
+    table = ui.table_of("set", "", *(counts := ("baseline", "now", "gained", "lost")), right=counts)
     for name in names:
         dataset = dataset_of(name, data)
         with ui.bar(f"Indexing {name}", len(dataset.registrations)) as indexed, ui.bar("Asking", None) as asked:
@@ -281,10 +278,9 @@ def gate(
     if update:
         write_baseline(baseline, now)
         ui.note(f"baseline written to {baseline}")
-        return
-    for loss in losses:
+    for loss in () if update else losses:
         ui.complain(loss)
-    if losses:
+    if losses and not update:
         raise typer.Exit(ui.Exit.REFUSED)
 
 
