@@ -15,6 +15,7 @@ from mats.bootstrap import models as bootstrap
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.search.blend import PAPER_TRUST
+from mats.domain.search.bm25 import K1, B
 from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.signals import PAPER_WEIGHTS, Weights
@@ -40,8 +41,8 @@ def reranked_system(
 ) -> RankingSystem:
     """A system that answers with the whole shortlist, reranked by the settings' model, by the paper's plain weights.
 
-    Public data has neither trust nor type tags, so that two signals are left of four. NotPermitted ends the run:
-    thousands of answers without a reranker would measure another system. A `blind` one does not see providers.
+    NotPermitted ends the run: thousands of answers without a reranker would measure another system. A `blind` one does
+    not see providers.
     """
 
     def answer(query: JudgedQuery) -> SystemAnswer:
@@ -96,9 +97,6 @@ def _model_fault(shortlist: Shortlist, discover: Discover) -> str:
     models = {"neural": discover.encoder, "llm": discover.rerank.reranker}
     lacks_one = any(model is not None and part in shortlist.degraded for part, model in models.items())
     return "; ".join(shortlist.trace.faults) or "a model is missing" if lacks_one else ""
-
-
-K1, B = 1.2, 0.75
 
 
 class PlainBm25:
