@@ -37,7 +37,7 @@ _SERVING = tuple(f"{_MATS}/{name}" for name in ("usecases/stages.py", "usecases/
 _TOOLS = tuple(f"{_MATS}/{name}" for name in ("edge/mcp/tools.py", "edge/schema.py"))
 _OPENSEARCH = tuple(f"{_MATS}/adapters/opensearch/{name}.py" for name in ("index", "mapping"))
 _BENCHMARKS = f"{_HERE}/benchmarks"
-_FORM = tuple(f"{_HERE}/{name}.py" for name in ("measures", "panels"))  # Of experiments
+_FORM = tuple(f"{_HERE}/{name}.py" for name in ("measures", "panels", "variants"))  # Of experiments
 
 SOURCES: Mapping[str, Sequence[str]] = {
     "aws-cold": ("functions/*/handler.py", f"{_MATS}/bootstrap/cloud.py", "layers/vendor/requirements.txt"),

@@ -61,7 +61,7 @@ def dense(discover: Discover, *, measures_bm25: bool = False) -> Discover:
     return replace(discover, index=cast(SearchIndex, index))
 
 
-def _papers(first_stage: FirstStage) -> FirstStage:
+def papers(first_stage: FirstStage) -> FirstStage:
     """The paper's pipeline over a first stage: without policies, which it does not have."""
     return lambda discover: replace(first_stage(discover), policies=())
 
@@ -82,10 +82,10 @@ BASELINES = (
     _picker("trial-and-err", "a model lists and tries; its final try counts", TrialAndError),
     Variant(name="bm25-text", description="plain BM25 over all the text that mats searches", build=_bm25_over_our_text),
     pipeline("dense", "vectors alone", dense, "encoder"),
-    pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", _papers(lexical), "llm"),
+    pipeline("pipeline-bm25", "our fielded BM25 alone finds, the model reranks", papers(lexical), "llm"),
     pipeline(
         "pipeline-dense", "vectors alone find, words are measured, the model reranks",
-        _papers(partial(dense, measures_bm25=True)), "llm", "encoder",
+        papers(partial(dense, measures_bm25=True)), "llm", "encoder",
     ),
 )  # fmt: skip
 SYSTEMS: Mapping[str, Variant] = {variant.name: variant for variant in BASELINES} | dict(VARIANTS)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -10,10 +11,13 @@ import pytest
 from typer.main import get_command
 
 from experiments.catalogue import EXPERIMENTS
-from experiments.variants import BASELINES, SYSTEMS
-from mats.evaluation.systems.catalogue import PLUGINS, all_variants
+from experiments.variants import BASELINES, SYSTEMS, papers
+from mats.bootstrap.local import local_system
+from mats.evaluation.systems.catalogue import PLUGINS, all_variants, lexical
 from mats.local.cli.main import app
 from mats.resources import REPOSITORY
+from mats.settings import Settings
+from tests.fakes import FakeEncoder
 
 ITEMS = 110  # That a review found in the paper and its design card
 OPTION = r"(?: --[a-z-]+ \S+)*"
@@ -33,6 +37,12 @@ def test_the_baselines_are_variants_of_mats_by_their_entry_point():
     (plugin,) = entry_points(group=PLUGINS)
     assert plugin.load() == BASELINES
     assert list(all_variants()) == list(SYSTEMS)
+
+
+def test_the_papers_pipeline_has_no_policies(tmp_path):
+    with closing(local_system(Settings(home=tmp_path), encoder=FakeEncoder())) as local:
+        assert local.discover.policies
+        assert papers(lexical)(local.discover).policies == ()
 
 
 @pytest.mark.parametrize("page", ["docs/evaluation.md", "docs/evaluation-data.md"])
