@@ -75,7 +75,7 @@ class LongEncoder(FakeEncoder):
 
 @pytest.mark.parametrize("encoder", [FakeEncoder(), LongEncoder()])
 def test_another_meaning_is_held_however_long_the_vectors_are(world: World):
-    assert world.register(PAY.model_copy(update={"description": "Deletes all archived invoices"})) is HELD
+    assert world.register(PAY.model_copy(update={"description": "Paints pictures of mountains"})) is HELD
     [change] = world.profile(PAY.id).held.changes
     assert "its meaning moved: similarity 0." in change
 
@@ -163,13 +163,13 @@ def test_a_verified_provider_is_a_rating(world: World):
 
 
 def test_wording_and_inputs_change_without_an_operator(world: World):
-    schema = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+    schema = {"type": "object", "properties": {"most": {"type": "integer"}}, "required": ["most"]}
     for changed in ({"description": f"{WORDS} at once"}, {"input_schema": schema}, {"tags": ("mail",)}):
         assert world.register(PAY.model_copy(update=changed)) is INDEXED
 
 
 def test_a_meaning_that_moves_in_small_steps_is_held(world: World):
-    other = "Deletes every file of a folder and empties the bin for good without asking anybody again".split()
+    other = "Shreds every file of a folder and empties the bin for good without asking anybody again".split()
     words, results = WORDS.split(), []
     for step in range(len(words)):
         words[step] = other[step]

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from itertools import filterfalse
+from itertools import filterfalse, islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -20,13 +20,15 @@ from mats.domain.profile.profile import Contract, Profile, profile_of
 from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
 from mats.domain.protocols.protocol import mapping_at, texts, value_at
 from mats.domain.text.fence import encode_json, size, truncate_json, visible
-from mats.domain.text.words import clip, content_words, stem
+from mats.domain.text.words import clip, content_words, stem, word_set
 
 LEAST_SIMILAR = 0.4  # Cosine below which the meaning has moved: docs/decisions/0097
 _LEAST_COMMON = 0.6  # Share of the words of the shorter of two texts from which on one is the other renamed
 _MAX_INPUTS, _MAX_WORDS, _DEEPEST = 400, 120, 6
 _MAX_PART = 300  # Characters of a path of inputs, and of whatever else is compared as a whole
-_ROOM = {"text": 4_000, "description": 2_000, "reaches": 3_000, "inputs": 14_000, "flags": 3_000}
+_ROOM = {
+    "text": 4_000, "description": 2_000, "reaches": 2_000, "inputs": 9_000, "flags": 1_500, "details": 10_000,
+}  # fmt: skip
 """Bytes of JSON of each attribute of a contract: together less than `MAX_CONTRACT_BYTES`."""
 
 
@@ -67,6 +69,7 @@ def contract_of(profile: Profile) -> Contract:
         inputs=_fit("inputs", dict(_inputs(profile.input_schema))),
         effects=tuple(sorted(profile.effects)),
         flags=tuple(_fit("flags", dict.fromkeys(filterfalse(_is_of_writer, profile.suspicious), ""))),
+        details=_fit("details", dict(_details(call, profile))),
     )
 
 
@@ -99,6 +102,7 @@ def compare(before: Contract, after: Contract, similarity: float | None = None, 
     make longer, whichever is larger; None: unknown, or the description is the same. `own` is the owner's `own_domain`.
     """
     reasons = [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
+    reasons += _particulars(before, after)
     known = {_reason_of(flag) for flag in before.flags}
     reasons += [Reason(_DANGEROUS, f"its text {flag}") for flag in after.flags if _reason_of(flag) not in known]
     if similarity is not None and similarity < LEAST_SIMILAR:
@@ -165,14 +169,82 @@ def _interface(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[
         needed = kind.endswith("!")
         if name not in before:
             change = _BREAKING if needed else ChangeClass.COMPATIBLE
+            change = change if _holds_no_text(kind) else _DANGEROUS
             yield Reason(change, f"{'required' if needed else 'optional'} input {_quote(name)} is new")
             continue
         one, other = before[name].rstrip("!"), kind.rstrip("!")
         if one != other and one and other:
             yield Reason(_BREAKING, f"input {_quote(name)} was {_quote(one)} and is {_quote(other)}")
         if needed and not before[name].endswith("!"):
-            yield Reason(_BREAKING, f"input {_quote(name)} is required now")
+            change = _BREAKING if _holds_no_text(kind) else _DANGEROUS
+            yield Reason(change, f"input {_quote(name)} is required now")
     yield from (Reason(_BREAKING, f"input {_quote(name)} is gone") for name in before if name not in after)
+
+
+def _holds_no_text(kind: str) -> bool:
+    """True if an input of this type cannot be asked to hold what somebody said."""
+    return kind.rstrip("!") in ("integer", "number", "boolean")
+
+
+_SENT, _VALUES, _SAYS, _INPUT = "sends ", "the values of ", "says of ", "says of input "
+_KEPT, _MAX_DETAIL, _NEAR = 200, 160, 0.75  # Details, characters of each, and share of a text's words that are known
+_CONSTANTS = ("const", "default", "enum", "examples")
+_GRAVE = word_set(
+    "charge delete destroy erase execute exfiltrate forward fund install money overwrite password pay publish purge "
+    "remove secret share token transfer upload wipe withdraw"
+)
+"""What a text that is read as advice should not begin to speak of unseen."""
+
+
+def _details(call: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
+    """What a caller sends beside inputs, the values that inputs suggest, and texts other than the description."""
+    source, examples = profile.source, profile.enrichment.positive_examples[: profile.owner_examples]
+    yield from ((f"{_SENT}{kind} {name}", "") for kind in ("env", "headers") for name in call.get(kind) or ())
+    for name, text in {
+        "its title": source.title if source else "",
+        "inputs and outputs": source.parameter_text if source else "",
+        "itself and its provider": source.other if source else "",
+        "when to use it": " ".join(examples),
+    }.items():
+        yield f"{_SAYS}{name}", clip(text, 10 * _MAX_DETAIL)
+    for path, node in islice(_nodes(profile.input_schema), _KEPT):
+        values = {key: node[key] for key in _CONSTANTS if key in node}
+        if values:
+            yield f"{_VALUES}{path}", clip(json.dumps(values, sort_keys=True), _MAX_DETAIL)
+        if about := " ".join(str(node[key]) for key in ("title", "description") if node.get(key)):
+            yield f"{_INPUT}{path}", clip(about, _MAX_DETAIL)
+
+
+def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
+    """What is sent, suggested or said now and was not."""
+    if before.details is None or after.details is None:
+        return
+    said = _stems_of(before.text, *before.details.values())
+    inputs = _stems_of(*(text for name, text in after.details.items() if name.startswith(_INPUT)))
+    for name, text in after.details.items():
+        if before.details.get(name) == text:
+            continue
+        path = name.removeprefix(_INPUT).removeprefix(_VALUES)
+        if name.startswith(_SENT):
+            yield Reason(_DANGEROUS, f"it {_quote(name)}")
+        elif not name.startswith((_VALUES, _SAYS)):
+            yield Reason(_DANGEROUS, "it says something else beyond what a contract keeps")
+        elif path != name and path not in before.inputs and _holds_no_text(after.inputs.get(path, "")):
+            continue  # an input that is new, and cannot hold much
+        elif name.startswith(_VALUES):
+            yield Reason(_DANGEROUS, f"{_quote(name)} changed")
+        elif len(_stems_of(text) - said - (set() if path != name else inputs)) > (1 - _NEAR) * len(content_words(text)):
+            yield Reason(_DANGEROUS, f"what it {_quote(name)} is something else")
+    now = {word for text in (after.text, *after.details.values()) for word in content_words(text)}
+    if grave := sorted(word for word in now if stem(word) in _GRAVE_STEMS - said):
+        yield Reason(_DANGEROUS, f"it speaks of {_quote(', '.join(grave))} now")
+
+
+_GRAVE_STEMS = frozenset(map(stem, _GRAVE))
+
+
+def _stems_of(*said: str) -> set[str]:
+    return {stem(word) for text in said for word in content_words(text)}
 
 
 def _quote(text: str) -> str:
@@ -181,6 +253,14 @@ def _quote(text: str) -> str:
 
 def _inputs(schema: str) -> Iterator[tuple[str, str]]:
     """The type of each input by its path, with `!` if it is required."""
+    return ((path, _short(_type(node)) + ("!" if node.get(_NEEDED) else "")) for path, node in _nodes(schema))
+
+
+_NEEDED = "\n"  # Key of a node whose input is required; no schema has it
+
+
+def _nodes(schema: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The schema of each input by its path."""
     stack = [("", json.loads(schema) if schema else {}, 0)]
     seen = 0
     while stack and seen < _MAX_INPUTS:
@@ -189,7 +269,7 @@ def _inputs(schema: str) -> Iterator[tuple[str, str]]:
         for name, value in mapping_at(node, "properties").items():
             seen += 1
             path = _short(f"{prefix}{name}")
-            yield path, _short(_type(value)) + ("!" if name in needed else "")
+            yield path, {**(value if isinstance(value, Mapping) else {}), _NEEDED: name in needed}
             if depth < _DEEPEST and isinstance(value, Mapping):
                 stack += [(f"{path}.", value, depth + 1), (f"{path}[].", value.get("items"), depth + 1)]
 

@@ -147,6 +147,8 @@ class Contract(_Frozen):
     inputs: Mapping[str, str] = {}  # The type of each input, with `!` if it is required
     effects: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    details: Mapping[str, str] | None = None
+    """What else a caller is shown or sends, by what it is; None in a contract of an earlier release."""
 
     def __hash__(self) -> int:
         return hash((self.text, self.description))  # profiles are keys of caches, and a mapping has no hash
