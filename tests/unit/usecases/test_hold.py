@@ -162,6 +162,21 @@ def test_a_verified_provider_is_a_rating(world: World):
     assert world.register(EVIL) is HELD
 
 
+def test_where_what_is_new_is_reviewed_it_waits_unless_operators_rated_its_namespace(encoder: FakeEncoder):
+    world = World(encoder=encoder)
+    world.register(PAY)
+    world.enrich = replace(world.enrich, maker=replace(world.enrich.maker, review_new=True))
+    new = PAY.model_copy(update={"name": "new"})
+    assert world.register(new) is HELD
+    assert world.register(PAY.model_copy(update={"version": "2"})) is INDEXED
+    assert world.register(EVIL) is HELD
+    world.trust.put(new.id, Assigned(approved=fingerprint(new.item())))
+    assert world.deliver(new.id) == {new.id: INDEXED}
+    rated = a_registration(namespace="org.rated", name="send", kind="tool", description=WORDS)
+    world.trust.put(pattern_id("org.rated"), RATED)
+    assert world.register(rated) is INDEXED
+
+
 def test_wording_and_inputs_change_without_an_operator(world: World):
     schema = {"type": "object", "properties": {"most": {"type": "integer"}}, "required": ["most"]}
     for changed in ({"description": f"{WORDS} at once"}, {"input_schema": schema}, {"tags": ("mail",)}):

@@ -157,6 +157,9 @@ class Settings:
         choices=("on", "off"),
         stack=("discovery",),
     )
+    review_new: bool = option(
+        False, "1: what is new in a namespace that operators have not rated is not found before an operator approves it"
+    )
     receipt_days: int = option(
         30,
         "days for which callers can report outcomes of an answer; 0: answers leave no receipts",

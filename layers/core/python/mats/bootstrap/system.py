@@ -215,6 +215,7 @@ class System(Generic[S_co]):
             encoder=self.models.encoder,
             writer=observe_writer(self.models.writer, self.observe, self.clock),
             sparse_only=self.settings.enrich == "sparse",
+            review_new=self.settings.review_new,
         )
 
     @cached_property

@@ -22,14 +22,14 @@ _COMPARED = (
 
 
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
-    """List held registrations, each with its changes in words and the fields that differ, shown and held.
+    """List held registrations, flagged ones first, each with its changes in words and the fields that differ.
 
     Of these ids also what is rejected; without ids, all that still waits for a decision.
     """
     known = bool(ids)
     ids = ids or local.stores.listing.list_held()
     stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
-    return [
+    found = [
         {"id": id, **profile.held.model_dump(), "fields": list(_differences(profile, items[id]))}
         for id in ids
         if id in stored
@@ -37,6 +37,7 @@ def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
         and (profile := stored[id].profile).held
         and (known or not profile.held.rejected)
     ]
+    return sorted(found, key=lambda one: all(field["field"] != "suspicious" for field in one["fields"]))
 
 
 def _differences(shown: Profile, item: Item) -> Iterator[dict[str, str]]:

@@ -45,6 +45,7 @@ class ProfileMaker:
     writer: Writer | None
     sparse_only: bool = False
     """The writer describes sparse registrations only; what any wrote about the same text of others is kept."""
+    review_new: bool = False  # What is new waits for an operator, unless they have rated its namespace
 
     def begin(self, *, probe: bool = False) -> "Pass":
         """A pass; with `probe`, a model that has refused once is not called again."""

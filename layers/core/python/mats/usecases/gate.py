@@ -52,6 +52,7 @@ class _Case:
     assigned: Assigned
     approved: Contract | None = None
     after: Contract | None = None
+    reviewed: bool = False  # Whatever it is, an operator looks at it
 
     @property
     def digest(self) -> str:
@@ -68,7 +69,7 @@ class _Case:
             own = own_domain(self.draft.target.profile.namespace)
             reasons = compare(self.approved, self.after, similarity, own=own) or (WORDING,)
         rejected = self.has(self.assigned.rejected)
-        reviewed = self.assigned.policy is Policy.REVIEW
+        reviewed = self.reviewed or self.assigned.policy is Policy.REVIEW
         if rejected or reviewed or worst(reasons) is ChangeClass.DANGEROUS:
             return self._hold(reasons, cause, rejected=rejected)
         return _with_approved(self.draft, self.approved if self.approved != self.after else None)
@@ -160,7 +161,8 @@ class Gate:
     ) -> "Draft | _Case":
         """The case that a decision compares; the draft itself, if it needs none."""
         case, made = _Case(draft, last, assigned), draft.target.profile
-        gated = assigned.is_rated or assigned.policy is Policy.REVIEW
+        reviewed = self.run.maker.review_new and not assigned.is_rated and not assigned.policy
+        gated = assigned.is_rated or assigned.policy is Policy.REVIEW or reviewed
         if assigned.policy is Policy.OPEN or case.has(assigned.approved):
             return draft
         rejected = case.has(assigned.rejected)
@@ -176,7 +178,8 @@ class Gate:
             if former := removed[made.namespace]:
                 after = contract_of(made)
                 known = _former(made, after, former)
-            waits = known is not None or rejected or assigned.policy is Policy.REVIEW
+            waits = known is not None or rejected or assigned.policy is Policy.REVIEW or reviewed
+            case = replace(case, reviewed=reviewed)
         if not waits:
             return draft
         approved = (known.approved or contract_of(known)) if known else None
