@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import pytest
 
 from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate, yield_to_others
+from mats.domain.errors import Overloaded
+from mats.edge.http import error_response
 
 
 def test_results_and_errors_reach_the_caller():
@@ -125,6 +127,16 @@ def test_a_gate_admits_in_the_order_of_arrival_and_nobody_passes():
         assert admitted == list(range(8))
     for thread in threads:
         thread.join(5)
+
+
+def test_who_comes_to_a_full_queue_is_refused_at_once_with_a_time_to_come_again():
+    gate = FirstComeGate(1, longest=0)
+    with gate, pytest.raises(Overloaded, match="try again") as refused:
+        gate.__enter__()
+    answer = error_response(refused.value, internal_details=False)
+    assert (answer.status, answer.headers["Retry-After"], "try again" in answer.body) == (429, "1", True)
+    with gate:
+        assert gate.waiting == 0
 
 
 def test_an_error_inside_leaves_the_place_to_the_next():

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
+from mats.domain.errors import Overloaded
+
 T = TypeVar("T")
 _Work = Callable[[], None]
 
@@ -33,8 +35,9 @@ class FirstComeGate:
     A semaphore lets newcomers pass those who wait, so that some wait several times as long as others.
     """
 
-    def __init__(self, most: int) -> None:
-        self._free = most
+    def __init__(self, most: int, *, longest: int | None = None) -> None:
+        """`longest` is the length of the queue at which newcomers are refused with Overloaded."""
+        self._free, self._longest = most, longest
         self._turns: deque[threading.Lock] = deque()
         """Of those who wait; released by the one who leaves, whose place is taken without becoming free."""
         self._lock = threading.Lock()
@@ -48,6 +51,10 @@ class FirstComeGate:
             if self._free:
                 self._free -= 1
                 return
+            if self._longest is not None and len(self._turns) >= self._longest:
+                raise Overloaded(
+                    f"{len(self._turns)} requests wait already; try again in a second, or send fewer at once"
+                )
             turn = threading.Lock()
             turn.acquire()
             self._turns.append(turn)

@@ -104,6 +104,10 @@ class DependencyFailed(CapabilityError):
     """A dependency failed; safe to retry."""
 
 
+class Overloaded(DependencyFailed):
+    """Too many requests wait already; safe to retry a moment later."""
+
+
 class OutOfTime(DependencyFailed):
     """A stage did not answer within its budget."""
 

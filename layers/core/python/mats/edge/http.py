@@ -123,10 +123,10 @@ def to_json(content: BaseModel, **options: Any) -> str:
 def error_response(error: errors.CapabilityError, *, internal_details: bool = True) -> Response:
     """The problem document of an error; without internal details, the text says only that discovery is unavailable."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    if isinstance(error, errors.DependencyFailed) and not internal_details:
+    if isinstance(error, errors.DependencyFailed) and status != 429 and not internal_details:
         return problem(status, _UNAVAILABLE, headers={"Retry-After": "1"})
     faults = error.faults if isinstance(error, errors.Invalid) else ()
-    headers = {"Retry-After": "1"} if status == 503 and not isinstance(error, _FOR_OPERATORS) else {}
+    headers = {"Retry-After": "1"} if status in (429, 503) and not isinstance(error, _FOR_OPERATORS) else {}
     return problem(status, str(error), faults, headers)
 
 
@@ -158,6 +158,7 @@ def _valid_text(text: str) -> str:
 _STATUS: Mapping[type[errors.CapabilityError], int] = {
     BodyTooLarge: 413,
     BodyUnreadable: 400,
+    errors.Overloaded: 429,
     errors.KindConflict: 409,
     errors.NotPossible: 409,
     errors.Invalid: 422,
