@@ -1,6 +1,6 @@
 // Routing by the hash of the address: every view has an address, and a static host suffices.
 
-import { onRefusal, token } from "./api.js";
+import { hasRegistry, onRefusal, token } from "./api.js";
 import { h, fill, say } from "./dom.js";
 import { editor } from "./editor.js";
 import { importer } from "./import.js";
@@ -50,6 +50,7 @@ async function route() {
       fill(main);
       document.title = `${page.title} · mats`;
       await page.open(main, params);
+      if (page.hasInput) await askToSignIn();
       if (moved && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
       if (moved) scrollTo(0, 0);
     }
@@ -57,6 +58,14 @@ async function route() {
   } catch (error) {
     if (error.name !== "AbortError") showError(error);
   }
+}
+
+/** Say before a form is filled that a token is needed to send it. */
+async function askToSignIn() {
+  if (token.get() || !(await hasRegistry())) return;
+  showSignButton(true);
+  main.querySelector("h1")?.after(h("p", { class: "notice", id: "sign-first" }, "Sign in first: previewing and saving need a token. ",
+    h("button", { type: "button", onclick: toggleSignIn }, "Sign in now")));
 }
 
 /** Restore the address of the current page, which has unsaved changes. */
@@ -79,6 +88,7 @@ async function toggleSignIn() {
   else if (!(await signIn())) return;
   clearAnswer();
   showSignButton(true);
+  if (token.get()) document.getElementById("sign-first")?.remove();
   if (token.get() && shown?.hasInput) return; // what is typed stays, and can be sent now
   shown = null;
   await route();

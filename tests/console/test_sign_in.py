@@ -218,6 +218,7 @@ def test_what_was_typed_before_signing_in_can_be_saved_after_it(empty, opener):
     console = opener(empty.url)
     console.forgive(r"status of 401 .*/registry/")
     page = console.open("#/edit")
+    expect(page.get_by_text("Sign in first")).to_be_visible()
     for label, text in (("Namespace", "com.acme"), ("Name", "refund"), ("Description", "Give money back to a card")):
         page.get_by_label(re.compile(rf"^{label}( \(required\))?$")).fill(text)
     page.get_by_label(re.compile("^Kind")).select_option("tool")
@@ -227,6 +228,7 @@ def test_what_was_typed_before_signing_in_can_be_saved_after_it(empty, opener):
     page.get_by_role("dialog", name="Sign in").get_by_role("textbox").fill(empty.token)
     page.keyboard.press("Enter")
     expect(sign(page, "Sign out")).to_be_visible()
+    expect(page.get_by_text("Sign in first")).to_have_count(0)
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_text("1, active, of")).to_be_visible()
 
