@@ -84,7 +84,9 @@ class FeedbackService:
 def require(service: FeedbackService | None) -> FeedbackService:
     """The service. Raises NotPossible: there is none."""
     if service is None:
-        raise NotPossible([Fault("", "answers leave no receipts to report on: MATS_RECEIPT_DAYS is 0")])
+        raise NotPossible(
+            [Fault("", "nothing can be reported here: MATS_RECEIPT_DAYS is 0, or the token lacks the scope report")]
+        )
     return service
 
 
