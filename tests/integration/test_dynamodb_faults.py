@@ -457,21 +457,6 @@ class TestTheLargestRows:
                 assert profile.error
                 assert "DynamoDB" not in profile.error
 
-    @pytest.mark.parametrize("writer", [False, True])
-    def test_a_full_item_can_be_hidden_then_broken_then_repaired(self, real, writer):
-        offline = Offline(Tables(), writer=writer)
-        item = a_full_item()
-        assert offline.brings(item).status is Status.ACTIVE
-        hidden = {**item, "visible_to": [f"{n:03}{MONEY * 80}" for n in range(100)]}
-        profile = offline.brings(hidden)
-        assert profile.status is Status.REJECTED
-        assert "is too long: its profile would be" in profile.error
-        broken = {**item, **{MONEY * 40 + str(n): n for n in range(200)}}
-        profile = offline.brings(broken)
-        assert profile.status is Status.REJECTED
-        assert "not a known attribute" in profile.error
-        assert offline.brings(item).status is Status.ACTIVE
-
     def test_an_enrichment_too_large_for_a_row_is_dropped_with_a_note(self, real):
         offline = Offline(Tables(), writer=True)
         profile = offline.brings(a_full_item(description=MONEY * 20_000))
