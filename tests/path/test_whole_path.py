@@ -1,13 +1,17 @@
 """From an owner's item to an agent's answer and back, through everything between them."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.aws.deployment import ACCOUNT, Deployment
+from tests.aws.python import deployed_python
 from tests.aws.recorder import Refuse, every
 from tests.aws.runtime import json_records
+from tests.conftest import skip_or_fail
 from tests.infra.synth import JWT
 from tests.path.world import Make, World, item
 
@@ -15,6 +19,16 @@ pytestmark = pytest.mark.server
 
 REFUND = "Refunds a card payment in full or in part."
 WEATHER = "Tells tomorrow's weather for a city."
+
+
+def test_functions_run_on_the_python_that_is_deployed(world: World) -> None:
+    python, _ = deployed_python()
+    tells = "import sys; print('python%d.%d' % sys.version_info[:2])"
+    version = subprocess.run([python, "-c", tells], capture_output=True, text=True, check=True).stdout.strip()
+    if python == sys.executable:
+        skip_or_fail("make .venv/.functions, with that Python")
+    runtimes = {each["Runtime"] for each in world.deployment.all("AWS::Lambda::Function") if "Layers" in each.raw}
+    assert runtimes == {version}
 
 
 def test_an_item_is_enriched_found_changed_removed_and_put_again(world: World) -> None:

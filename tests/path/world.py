@@ -5,9 +5,9 @@ What a role or the domain does not allow is refused here as it would be there, a
 """
 
 import atexit
-import compileall
 import json
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -27,6 +27,7 @@ from tests.aws.core_layer import copy_core_layer
 from tests.aws.deployment import ACCOUNT, REGION, Deployment, Misconfigured, Resource
 from tests.aws.dynamodb import make_tables
 from tests.aws.event_path import Event, EventPath, Failed
+from tests.aws.python import deployed_python
 from tests.aws.recorder import Account, Act, Call, Play, Recorder, Refuse
 from tests.aws.runtime import Function, Invocation
 from tests.aws.state_machine import StateMachine, started_by_event, started_by_schedule
@@ -135,7 +136,7 @@ def core_layer() -> Path:
     folder = Path(mkdtemp(prefix="mats-layer-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     core = copy_core_layer(folder / "core")
-    compileall.compile_dir(core, quiet=1)
+    subprocess.run([deployed_python()[0], "-m", "compileall", "-q", core], check=True)
     return core
 
 
@@ -219,9 +220,12 @@ class World:
         recorder.play = environment.decide
         task = Path(entered.enter_context(TemporaryDirectory(prefix="mats-task-"))) / folder
         shutil.copytree(ROOT / "functions" / folder, task, ignore=shutil.ignore_patterns("__pycache__"))
+        python, wheels = deployed_python()
         around = recorder.environment() | self._index(resource, recorder.url("opensearch"))
         environment.function = entered.enter_context(
-            Function.of_resource(resource, folder=task, layers=[core_layer()], around=around, **limits)
+            Function.of_resource(
+                resource, folder=task, layers=[core_layer(), *wheels], around=around, python=python, **limits
+            )
         )
         return environment
 
