@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mats.adapters.dynamodb.tables import to_row
 from mats.domain.errors import RequestInvalid
 from mats.domain.text.variants import (
-    MOST_GROUPS,
     Synonyms,
     distance,
     may_be_misspelt,
@@ -18,6 +18,7 @@ from mats.domain.text.variants import (
     word_of,
 )
 from mats.domain.text.words import stem
+from tests.aws.items import MAX_BYTES, item_bytes
 
 GROUPS = reduce(with_group, [["PR", "pull request"], ["発注", "purchase order"], ["café", "coffee shop"]], ())
 SYNONYMS = Synonyms(GROUPS)
@@ -71,10 +72,13 @@ def test_a_group_that_says_nothing_is_refused(words: list[str]):
         with_group((), words)
 
 
-def test_groups_are_bounded():
-    many = tuple((f"a{number}", f"b{number}") for number in range(MOST_GROUPS))
+@pytest.mark.parametrize(("count", "letters"), [(1_000, ""), (300, "a" * 50), (105, "発" * 50)])
+def test_groups_are_refused_before_they_do_not_fit_an_item(count: int, letters: str):
+    words = 2 if not letters else 20
+    many = tuple(tuple(f"{letters} w{number} {place}".strip() for place in range(words)) for number in range(count))
+    assert item_bytes(to_row({"groups": [list(group) for group in many]})) < MAX_BYTES - 20_000
     with pytest.raises(RequestInvalid, match="at most"):
-        with_group(many, ["one", "more"])
+        with_group((*many, *many[: count // 10]), ["one", "more"])
 
 
 @pytest.mark.parametrize(

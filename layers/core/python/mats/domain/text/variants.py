@@ -89,7 +89,8 @@ def word_of(its_stem: str) -> str:
 
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]  # Words or phrases that mean the same, in order
-MOST_GROUPS, _MOST_WORDS, _LONGEST_PHRASE = 1_000, 20, 60
+_MOST_GROUPS, _MOST_WORDS, _LONGEST_PHRASE = 1_000, 20, 60
+_MOST_BYTES = 350_000  # Of all groups, with what DynamoDB adds: they are one item, of at most 409,600
 _MOST_REWRITES = 3
 
 
@@ -145,9 +146,14 @@ def with_group(groups: Groups, added: Sequence[str]) -> Groups:
     if not 1 < len(merged) <= _MOST_WORDS:
         raise RequestInvalid([Fault("words", f"a group must have 2 to {_MOST_WORDS} different words")])
     changed = tuple(sorted((*(group for group in groups if group not in alike), tuple(sorted(merged.values())))))
-    if len(changed) > MOST_GROUPS:
-        raise RequestInvalid([Fault("words", f"at most {MOST_GROUPS:,} groups are kept: remove some first")])
+    if len(changed) > _MOST_GROUPS or sum(map(_bytes, changed)) > _MOST_BYTES:
+        most = f"{_MOST_GROUPS:,} groups with {_MOST_BYTES:,} bytes"
+        raise RequestInvalid([Fault("words", f"at most {most} are kept: remove some first")])
     return changed
+
+
+def _bytes(group: Sequence[str]) -> int:
+    return sum(len(word.encode()) + 1 for word in group) + 4
 
 
 def without_word(groups: Groups, word: str) -> Groups:
