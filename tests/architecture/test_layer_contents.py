@@ -14,6 +14,7 @@ NEVER_TAKEN = {
     ("mats.bootstrap", "mats.bootstrap.local"),  # only without MATS_INDEX_ENDPOINT
     ("mats.bootstrap.models", "mats.adapters.encoder"),  # only without a Titan encoder
     ("mats.bootstrap.models", "mats.adapters.encoder.local"),
+    ("mats.bootstrap.models", "mats.adapters.encoder.multilingual"),
 }
 """Imports of what is left out, on branches that no deployed function takes."""
 

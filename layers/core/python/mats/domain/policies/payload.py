@@ -1,4 +1,8 @@
-"""Search by what is asked, without the text that the request brings along for it: docs/decisions/0105."""
+"""Search by what is asked, without the text that the request brings along for it.
+
+Its vector stays in: a mean of the vectors with it and without it won one more place among 15 of skills, and lost four
+first places of skills and models.
+"""
 
 import re
 from dataclasses import dataclass, replace
@@ -30,7 +34,7 @@ def _is_long(quotation: str) -> bool:
 
 @dataclass(frozen=True)
 class Payload(Policy):
-    """Its words are not searched; the vector is that of the whole request."""
+    """The words of a payload are not searched; the vector is that of the whole request."""
 
     name: ClassVar = "payload"
 
