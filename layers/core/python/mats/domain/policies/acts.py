@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 from mats.domain.capability.capability import Kind
@@ -14,6 +15,8 @@ from mats.domain.search.lookups import Lookups, Vector
 from mats.domain.text.acts import Act, act_asked, act_named
 from mats.domain.text.words import spelled_words, split_identifier
 
+_FREED = 5  # Places of candidates, at most, that others take: every further hit is one more profile to read
+_CACHED = 4_096  # Titles and names whose verb is kept
 _BEHIND = 0.1  # What the mixture of one that does another thing is lowered by
 
 
@@ -33,8 +36,8 @@ class Acts(Policy):
         if not evidence:
             return pool
         exact = pool.positions(lambda marks: marks.exact)
-        other = {n for n in pool.kept if n not in exact and differs(evidence, pool.profiles[n])}
-        return replace(pool, kept=[n for n in pool.kept if n not in other], spare=[*pool.spare, *sorted(other)])
+        other = [n for n in pool.kept if n not in exact and differs(evidence, pool.profiles[n])][-_FREED:]
+        return replace(pool, kept=[n for n in pool.kept if n not in other], spare=[*pool.spare, *other])
 
     def shift(self, candidates: Sequence[Candidate], evidence: Act, ask: Ask, scoring: Scoring) -> Sequence[Candidate]:
         return [replace(c, shift=c.shift - _BEHIND) if differs(evidence, c.profile) else c for c in candidates]
@@ -53,4 +56,9 @@ def act_of(profile: Profile) -> Act:
     if READS in profile.effects:
         return Act.READ
     title = profile.source.title if profile.source else ""
-    return act_named(spelled_words(title)[:1]) or act_named(split_identifier(profile.name).lower().split())
+    return _act_named(title, profile.name)
+
+
+@lru_cache(maxsize=_CACHED)
+def _act_named(title: str, name: str) -> Act:
+    return act_named(spelled_words(title)[:1]) or act_named(split_identifier(name).lower().split())

@@ -2,6 +2,7 @@
 
 from collections.abc import Set
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from mats.domain.policies.acts import act_of
@@ -18,6 +19,7 @@ ALSO = "also in other products:"
 _MORE = 1  # Words of its name, verbs aside, that were not asked for, up to which an operation is as plain
 _AS_RELEVANT = 0.5  # Share of the relevance of the first result from which on another one is as good an answer
 _MOST = 3  # Products that are named
+_CACHED = 4_096  # Names and titles whose words are kept
 _LABELS = 2  # Of a namespace, which tell products apart
 
 
@@ -52,11 +54,13 @@ class Alike(Policy):
 
 def _is_plain(profile: Profile, asked: Set[str]) -> bool:
     """True if its name or title is of the things that were asked for, and of hardly any other."""
-    for text in (split_identifier(profile.name), profile.source.title if profile.source else ""):
-        said = {stem(word) for word in content_words(text) if word not in VERBS and word.removesuffix("s") not in VERBS}
-        if asked <= said and len(said - asked) <= _MORE:
-            return True
-    return False
+    texts = split_identifier(profile.name), profile.source.title if profile.source else ""
+    return any(asked <= said and len(said - asked) <= _MORE for said in map(_things, texts))
+
+
+@lru_cache(maxsize=_CACHED)
+def _things(text: str) -> Set[str]:
+    return {stem(word) for word in content_words(text) if word not in VERBS and word.removesuffix("s") not in VERBS}
 
 
 def _product(result: Result) -> str:
