@@ -276,8 +276,7 @@ def attacks(opened: OpenSet) -> Iterator[Comparison]:
 def operations(opened: OpenSet) -> Iterator[Comparison]:
     """Requests of people to public APIs: the half on which nothing was made."""
     kept = [query for query in opened.dataset.queries if query.source.endswith("kept")]
-    for policy in ("acts", "everyday"):
-        yield from opened.own(policy, "operations, among the first five", kept, is_in_five)
+    yield from opened.own("acts", "operations, among the first five", kept, is_in_five)
 
 
 def several_products(opened: OpenSet) -> Iterator[Comparison]:

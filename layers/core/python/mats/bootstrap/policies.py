@@ -2,8 +2,8 @@
 
 One line puts a policy in. The order matters where two act at one step:
 
-- `read`: a word with synonyms, or of a text brought along, is not misspelt, everyday words are read in the text so
-  corrected, and a product's name is taken out of it.
+- `read`: a word with synonyms, or of a text brought along, is not misspelt, and a product's name is taken out of the
+  text so corrected.
 - `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
 - `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
   newcomers are counted among what these keep; what does another thing than was asked takes the places left.
@@ -19,7 +19,6 @@ from mats.domain.policies.acts import Acts
 from mats.domain.policies.alike import Alike
 from mats.domain.policies.claims import Claims
 from mats.domain.policies.duplicates import Duplicates
-from mats.domain.policies.everyday import Everyday
 from mats.domain.policies.exact import Exact
 from mats.domain.policies.holds import Holds
 from mats.domain.policies.implied import ImpliedStep
@@ -41,7 +40,7 @@ from mats.ports import Memory as Remembered
 NAMES = tuple(
     policy.name
     for policy in (
-        Synonyms, Payload, Spelling, Everyday, Memory, Reliability, Rated, ImpliedStep, Products, Exact, Lessons, Holds,
+        Synonyms, Payload, Spelling, Memory, Reliability, Rated, ImpliedStep, Products, Exact, Lessons, Holds,
         Duplicates, Seniority, Acts, Claims, Alike,
     )
 )  # fmt: skip
@@ -62,7 +61,6 @@ def policies_of(
         Synonyms(synonyms) if synonyms else None,
         Payload(),
         Spelling(),
-        Everyday(),
         Memory(memory) if memory else None,
         Reliability(tallies, clock.now) if tallies else None,
         Rated(),
