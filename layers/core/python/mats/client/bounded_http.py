@@ -37,7 +37,7 @@ def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES)
     try:
         request = httpx2.Request("GET", url, headers={**HEADERS, "Accept": "application/json, application/yaml, */*"})
     except httpx2.InvalidURL as error:
-        raise Unfetchable(url, "is not a valid address") from error
+        raise Unfetchable(url, "is not a valid address: give one that begins with https:// and a host") from error
     status, _, body = send(request, timeout_s=timeout_s, max_bytes=max_bytes, private=True)
     if status != 200:
         raise Unfetchable(url, f"answers with status {status}")
@@ -67,7 +67,7 @@ async def _send(request: httpx2.Request, timeout_s: float, max_bytes: int, priva
                     await response.aclose()
                     request = following
         except httpx2.InvalidURL as error:
-            raise Unfetchable(url, "is not a valid address") from error
+            raise Unfetchable(url, "is not a valid address: give one that begins with https:// and a host") from error
         except TimeoutError as error:
             raise Unfetchable(url, timeout_reason(timeout_s)) from error
     raise Unfetchable(url, f"redirects more than {_MAX_REDIRECTS} times")

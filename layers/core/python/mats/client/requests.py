@@ -362,7 +362,7 @@ def _part(value: Any, media_type: str = "") -> tuple[str | None, bytes, str]:
         try:
             content = base64.b64decode(str(value.get("base64", "")), validate=True)
         except ValueError as error:
-            raise refuse("body", "has a file whose `base64` is not base64") from error
+            raise refuse("body", "has a file whose `base64` is not valid: encode it with base64.b64encode") from error
         return (
             str(value["filename"]),
             content or _text(value.get("content", "")).encode(),

@@ -29,9 +29,9 @@ class MaintenanceEvent(BaseModel):
     task: Literal["reconcile", "reindex", "rollback", "retire", "backfill", "relearn", "compact"]
     after: Id | None = None  # The last capability, or of `relearn` the last query id
     stage: Annotated[int, Field(ge=0, le=2)] = 0
-    """Of a reindex 1 while the new index is checked; of `reconcile` the place that is listed."""
+    """For `reindex`, 1 while the new index is checked; for `reconcile`, the place that is listed."""
     per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
-    """Of a backfill: how many capabilities are sent to enrichment, which has other changes, too."""
+    """How many capabilities a backfill sends to enrichment in a minute."""
     counts: dict[str, int] = {}
 
 

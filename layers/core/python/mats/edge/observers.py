@@ -168,8 +168,8 @@ class MeasureObserver:
 
     emit: ports.Metrics
     version: str = ""
-    """Of the function: a metric of its own is 1 for a call that fails, is slow or is degraded, and for a batch most of
-    whose changes wait for a model or a store."""
+    """The version of the function; each has a metric: 1 for a call that fails, is slow or is degraded, and for a batch
+    most of whose changes wait for a model or a store."""
 
     def __call__(self, observation: ports.Observation) -> None:
         match observation:

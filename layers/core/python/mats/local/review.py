@@ -24,7 +24,7 @@ _COMPARED = (
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
     """List held registrations, flagged ones first, each with its changes in words and the fields that differ.
 
-    Of these ids also what is rejected; without ids, all that still waits for a decision.
+    With ids, rejected registrations of these are included; without ids, all that wait for a decision are listed.
     """
     known = bool(ids)
     ids = ids or local.stores.listing.list_held()

@@ -18,7 +18,7 @@ _RIVALS, _TEXT = 3, 200  # Of a capability, those it lost most to; characters of
 
 
 class UseQuery(Parameters):
-    """Of the last days; for an owner in these audiences, or without any for an operator, who sees everything."""
+    """A report over the last `days`, for an owner in these audiences; with none, for an operator."""
 
     days: Annotated[int, WHOLE, Field(ge=1, le=3650)] = 30
     audience: tuple[str, ...] = ()

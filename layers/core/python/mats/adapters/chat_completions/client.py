@@ -71,7 +71,7 @@ class ChatClient:
             raise error_of(self.url, "the server", status, message_of(body, self.key), with_key=bool(self.key))
 
     def ask(self, question: Question) -> ModelReply:
-        """The reply, by the form that the server takes.
+        """The reply, requested as a tool call or by a JSON schema, whichever the server supports.
 
         Raises DependencyFailed: there was none; NotPermitted if an operator has to act, ModelRefused if the server has
         no such model or takes no form of request.

@@ -193,7 +193,7 @@ class Matrix(Copied):
 
     @property
     def size(self) -> int:
-        """The number of the last row that was ever findable, and one more."""
+        """Number of rows up to the last findable one."""
         return len(self._ids)
 
     def findable(self, rows: Mapping[int, Id]) -> Mapping[int, Id]:

@@ -95,7 +95,7 @@ class Votes:
         return replace(self, reported=frozenset(outcomes), repeated=repeated)
 
     def within_reach(self, found: Sequence[Id], k: int) -> "Votes":
-        """These without those that others alone used and that are too far down, or not among what was found."""
+        """The votes without capabilities that only other callers used and that rank low or were not retrieved."""
         places = {id: place for place, id in enumerate(found)}
         far = {id for id, rise in self.rises.items() if places.get(id, math.inf) >= k + rise}
         return replace(self, used={id: votes for id, votes in self.used.items() if id not in far})

@@ -51,7 +51,7 @@ def split_url(url: str) -> SplitResult:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        raise Unfetchable(url, "is not a valid address") from error
+        raise Unfetchable(url, "is not a valid address: give one that begins with https:// and a host") from error
     if not usable or any(ord(c) <= 32 or ord(c) > 126 for c in url):
         raise Unfetchable(url, "is not a valid address: use http or https, in ASCII")
     if parts.username or parts.password:

@@ -37,7 +37,7 @@ _CANDIDATES = ("translate text", "refund a card payment", "read a file", "book a
 
 
 class Row(NamedTuple):
-    """One check; `text` is what was found, of a fault also what to do."""
+    """One check; `text` says what was found and, for a fault, what to do."""
 
     check: str
     state: Literal["ok", "note", "fault"]
@@ -49,8 +49,8 @@ def doctor(
 ) -> None:
     """Check this installation: settings, packages, tokens, registry, sources, encoder and models.
 
-    A language model that is configured is called once, with five short candidates. Exits with 1 on a fault, which says
-    what to do. Nothing is changed, except that files of the registry which other users could read no longer are.
+    Calls a configured language model once. Exits with 1 if there is a fault, and says what to do. Changes nothing, but
+    makes files of the registry private.
     """
     logging.getLogger("mats").addHandler(logging.NullHandler())  # what it would warn of is a row
     rows = [Row("version", "ok", f"mats {__version__}, Python {sys.version.split()[0]}, {shlex.join(ui.program())}")]
@@ -82,7 +82,7 @@ def _settings(settings: Settings) -> Iterator[Row]:
 
 
 def _packages(settings: Settings) -> Iterator[Row]:
-    """The extras by what is declared of them; those that the settings or any command need must be complete."""
+    """Check the extras: those that the settings or a command need must be complete."""
     needed = {"local": True, "aws": settings.bedrock or settings.in_aws}
     missing: dict[str, list[str]] = {name: [] for name in ("local", "aws", "evaluation")}
     for found in map(_REQUIREMENT.match, requires("mats") or ()):

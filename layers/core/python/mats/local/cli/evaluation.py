@@ -299,7 +299,7 @@ def from_outcomes(
     ] = False,
     force: Force = False,
 ) -> None:
-    """Your own registry, with requests that a capability served, as callers reported.
+    """Write your registry and the requests that a capability served, as callers reported, as a judged data set.
 
     `mats evaluate` and `mats gate` take the set. Requests whose texts are not stored, or that had filters, are left
     out, and so is a capability on which reports contradict each other.

@@ -63,9 +63,10 @@ def use(
         list[str] | None, ui.option("Show what an owner in this audience may see; repeatable. Default: all.")
     ] = None,
 ) -> None:
-    """Report the use of each capability, to which others it lost requests, and the requests that nothing served.
+    """Show how each capability was used, which others it lost requests to, and which requests nothing served.
 
-    Of the answers that had it: asked, shown among the first five, first, chosen and succeeded as callers reported.
+    Counts answers that had the capability (asked), among the first five (shown), or first; chosen and succeeded are
+    what callers reported.
     """
     local = local_system(context.obj, create=False)
     query = UseQuery(days=days, audience=tuple(audience or ()), limit=1_000 if ui.is_json() else _SHOWN)

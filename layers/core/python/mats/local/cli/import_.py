@@ -99,7 +99,7 @@ def _sources(
 
 
 class _Deferred:
-    """A store that is opened at its first use, so that an import of nothing makes no registry."""
+    """A store that opens at its first use: an import without entries creates no registry."""
 
     def __init__(self, open: Callable[[], object]) -> None:
         self._open = open
@@ -311,7 +311,7 @@ def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"
 
 @dataclass(slots=True)
 class RemoteRegistry:
-    """The registry of a service, to put to. What it refuses is in `refusals`."""
+    """Registers at a service; `refusals` has what it refuses."""
 
     client: "Client"
     refusals: dict[Id, Sequence[Fault]] = field(default_factory=dict)

@@ -50,7 +50,7 @@ err = Console(stderr=True)
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
-    """An option of a command; without names that of its parameter."""
+    """An option of a command; its name is by default that of the parameter."""
     return typer.Option(*names, help=help, **more)
 
 

@@ -104,7 +104,7 @@ def edit(
         ui.option("Empty an attribute, such as examples, before what is given is added.", metavar="ATTRIBUTE"),
     ] = None,
 ) -> None:
-    """Change a registration in part: what is not named stays, and a sync keeps what was changed.
+    """Change a registration in part. A sync keeps what you changed.
 
     Tags, type tags and examples are added to those that are there; description and endpoint are replaced.
     """

@@ -171,7 +171,7 @@ class RegistryService:
         return {"id": id, "removed": True}
 
     def _find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
-        """Those that only operators write, if this is an owner's request: what is trusted is theirs."""
+        """Ids that only operators may write, because they are trusted; none for an operator."""
         return () if self._is_operator else assignment.of_operators(self._stores.trust.get(ids))
 
     def _require_free(self, ids: Collection[Id]) -> None:

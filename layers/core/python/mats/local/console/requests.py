@@ -78,7 +78,7 @@ def changed_groups(groups: Groups, words: Sequence[str], *, remove: bool) -> Gro
 
 
 MAX_BODY_BYTES = 40_000_000
-"""Of a request with documents: a large OpenAPI document has 13 MB, and JSON escapes some characters."""
+"""Limit of a request with documents: a large OpenAPI document has 13 MB, and JSON escapes some characters."""
 _MOST_SHOWN = 200  # Capabilities and remarks of an answer
 _MAX_DOCUMENTS = 100
 

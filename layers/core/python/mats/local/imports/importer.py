@@ -58,7 +58,7 @@ class Report:
     withdrawn: set[str] = field(default_factory=set)  # Ids that a source says it no longer offers
     empty: list[Id] = field(default_factory=list)  # Operations of which their documents say nothing
     unreadable: list[Finding] = field(default_factory=list)
-    """Of the rejections: those without an id, such as files that cannot be read."""
+    """Rejections without an id, such as files that cannot be read."""
 
     @property
     def rows(self) -> int:
@@ -134,8 +134,7 @@ class Importer:
     registry: ImportTarget
     trust: TrustBook | None = None  # Where rows of trust go; None: they are passed over
     reserved: Callable[[Collection[Id]], Collection[Id]] = lambda ids: ()
-    """Those that this source may not write: operators trust them, or their namespace, and did not bind it to these.
-    None where operators import."""
+    """Ids that this source may not write, because operators trust them or their namespace; none if operators import."""
     refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on
     report: Report = field(default_factory=Report)
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)

@@ -61,7 +61,7 @@ class SourceSync:
     first: bool = False  # True if the source was never synced
     kept: list[Kept] = field(default_factory=list)
     changed: list[tuple[Id, Sequence[Reason]]] = field(default_factory=list)
-    """What it has written over, with the changes; dangerous ones of rated entries are held later."""
+    """Entries that the sync overwrote, with their changes; dangerous changes of rated entries are held later."""
 
     @cached_property
     def entries(self) -> dict[Id, TrackedEntry]:
@@ -335,13 +335,13 @@ class DryRunSources:
         self.all, self.entries, self.others = book.all, book.entries, book.others
 
     def add(self, source: TrackedSource) -> None:
-        """Does nothing."""
+        """No-op: nothing is written."""
 
     def remove(self, name: str) -> bool:
         return any(state.source.name == name for state in self.all())
 
     def record(self, name: str, entries: Mapping[Id, TrackedEntry | None]) -> None:
-        """Does nothing."""
+        """No-op: nothing is written."""
 
     def finish(self, name: str, run: SourceRun) -> None:
-        """Does nothing."""
+        """No-op: nothing is written."""
