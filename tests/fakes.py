@@ -15,7 +15,7 @@ from mats.adapters.dynamodb.tables import to_row
 from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
-from mats.domain.profile.assignment import Assigned, covers, resolve_all
+from mats.domain.profile.assignment import Assigned, resolve_all
 from mats.domain.profile.index_fields import lexical_fields
 from mats.domain.profile.index_keys import TRUST, TRUSTED_KEYS, index_keys, name_key
 from mats.domain.profile.origin import Placed, place, version_of
@@ -86,7 +86,7 @@ class MemoryRegistry:
 
     def ids(self, *, after: Id | None = None, namespace: str = "") -> Iterator[Id]:
         found = sorted(id for id in self.items if after is None or id > after)
-        yield from (id for id in found if not namespace or covers(namespace, id))
+        yield from (id for id in found if not namespace or id.startswith((f"{namespace}.", f"{namespace}/")))
 
 
 class MemoryTrust:

@@ -104,7 +104,6 @@ def test_import_registers_valid_rows_and_names_invalid_lines(mats, tmp_path):
         (["search", "x" * 2_001], "query"),
         (["search", "x", "--kind", "robot"], "robot"),
         (["search", "x", "--min-relevance", "2"], "min_relevance"),
-        (["search", "x", "--known", "a"], "known"),
         (["frobnicate"], "frobnicate"),
         (["trust", "a/b"], "none"),
         (["trust", "a/b", "150"], "0 to 100"),

@@ -10,7 +10,6 @@ from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.assignment import (
     NOTHING_ASSIGNED,
     Assigned,
-    covers,
     is_provider,
     namespace_of_pattern,
     parse_row,
@@ -31,7 +30,11 @@ BOOKS = st.dictionaries(st.one_of(IDS, NAMESPACES.map(pattern_id)), ROWS)
 @given(IDS, BOOKS)
 def test_the_nearest_row_that_assigns_an_attribute_counts(id, rows):
     matching = sorted(
-        (key for key in rows if (place := namespace_of_pattern(key)) is not None and covers(place, id)),
+        (
+            key
+            for key in rows
+            if (place := namespace_of_pattern(key)) is not None and f"{id}/".startswith((f"{place}.", f"{place}/"))
+        ),
         key=lambda key: -len(key),
     )
     trusts = [rows[key].trust for key in (id, *matching) if key in rows and rows[key].trust is not None]

@@ -88,11 +88,6 @@ def parse_target(text: str) -> Id:
     return Id(text)
 
 
-def covers(namespace: str, id: Id) -> bool:
-    """True if a capability is in a namespace or below it."""
-    return f"{parts(id)[0]}.".startswith(f"{namespace}.")
-
-
 def row_keys(id: Id) -> Iterator[Id]:
     """The keys of the rows that concern a capability: its own, then its namespaces', nearest first."""
     yield id

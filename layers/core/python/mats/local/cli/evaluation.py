@@ -53,11 +53,9 @@ def evaluate(
 ) -> None:
     """Measure a system on judged data sets, each in a temporary registry.
 
-    Prints Match@1/3/5/15, MRR, Recall@5/15 and all@15 (all relevant ones among 15) with bootstrap 95 % intervals, and
-    how many verdicts are wrong, and writes them to `results` in the folder of the set. A query whose model call failed
-    counts as missed; if every query failed, nothing was measured, the exit code is 1 and earlier results stay. A system
-    that asks a language model needs a budget, --max-usd or --max-calls; when it is spent, the command ends with code 3,
-    and a repeated one goes on where it stopped, because replies are cached.
+    Prints the measures with 95 % intervals and how many verdicts are wrong, and writes them to `results` in the folder
+    of the set. A query whose model call failed counts as missed. A system that asks a language model needs a budget,
+    --max-usd or --max-calls; when it is spent, the exit code is 3. Run the command again to go on: replies are cached.
     """
     from mats.evaluation.runs import write_run  # noqa: PLC0415
 

@@ -65,8 +65,7 @@ def use(
 ) -> None:
     """Show how each capability was used, which others it lost requests to, and which requests nothing served.
 
-    Counts answers that had the capability (asked), among the first five (shown), or first; chosen and succeeded are
-    what callers reported.
+    Counts answers that had it (asked), among the first five (shown) or first; and what callers reported.
     """
     local = local_system(context.obj, create=False)
     query = UseQuery(days=days, audience=tuple(audience or ()), limit=1_000 if ui.is_json() else _SHOWN)

@@ -52,13 +52,10 @@ def import_(
 ) -> None:
     """Register many capabilities from existing descriptions.
 
-    Reads what `mats export` writes; JSON Lines of registrations or of retrieval data sets (`_id`, `type`, `name`,
-    `description`), also .gz; MCP server.json files, tools/list results, files of MCP clients, registries and live
-    servers; A2A agent cards; ARD catalogs; OpenAPI 3 and Swagger 2 documents; tool lists of models' APIs; folders of
-    Agent Skills; and Bedrock's lists of models. Valid rows are registered, invalid ones are rejected with all their
-    faults.
-    You can interrupt it and run it again: rows that are registered already are unchanged. `mats source add` remembers
-    a source for `mats sync`.
+    Reads registrations and exports (JSON Lines, also .gz), MCP servers and their lists, A2A agent cards, OpenAPI 3 and
+    Swagger 2, Agent Skills, tool lists of models' APIs, ARD catalogs and Bedrock's models. Registers valid rows, and
+    rejects invalid ones with all their faults. You can interrupt it and run it again. `mats source add` remembers a
+    source for `mats sync`.
     """
     began = time.monotonic()
     settings: Settings = context.obj

@@ -42,8 +42,8 @@ def reindex(
 ) -> None:
     """Fill a new index from the profiles while the current one answers; then switch to it in one step.
 
-    Needed after a change of the mapping. Vectors are copied from the profiles; after a change of the encoder, run
-    `mats backfill`. Writes go to both indices meanwhile. An interrupted run continues when you run it again.
+    Run it after a change of the mapping; after a change of the encoder, also run `mats backfill`. You can interrupt it
+    and run it again.
     """
     system = open_system(context.obj, create=False)
     counts = Counter({"profiles": 0, "written": 0})
@@ -110,9 +110,8 @@ def enrich(
 ) -> None:
     """Enrich capabilities whose profile the writer has not written yet. Needs MATS_LLM_URL, or MATS_BEDROCK=1.
 
-    Calls no model for the others, so you can interrupt it and run it again. Without IDs and namespace, MATS_ENRICH says
-    which need the writer. Capabilities that resemble each other are best enriched together: one alone draws requests
-    that the others serve as well. `mats preview ID` shows what the writer makes of one, and saves nothing.
+    You can interrupt it and run it again. Without IDs and namespace, MATS_ENRICH decides which need the writer. Enrich
+    similar capabilities together: one alone draws requests that the others serve as well.
     """
     local = local_system(context.obj, create=False)
     if local.models.writer is None:

@@ -33,9 +33,8 @@ def preview(
 ) -> None:
     """Preview a registration without saving it.
 
-    Shows the profile it would get; its place for queries, which are its own examples, without them in its text, or
-    derived from its text; what comes before it and why. Exit code 1 if it would be rejected or carry a warning. The
-    reranker is not called.
+    Shows the profile it would get, its place for its own examples (or for queries made of its text), and what comes
+    before it and why. Exits with 1 if it would be rejected or carry a warning. Does not call the reranker.
     """
     local = local_system(context.obj, create=False)
     registration = _choose(_registrations(item, namespace, local), name)

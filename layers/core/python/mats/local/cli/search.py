@@ -60,9 +60,6 @@ def search(
     format: Annotated[
         Format | None, ui.option("Print tools for a model instead of results; with --json, the whole answer.")
     ] = None,
-    known: Annotated[
-        list[str] | None, ui.option("A tool not to print again; may be given several times; with --format.")
-    ] = None,
     url: Annotated[str | None, ui.option("Ask the service at this address, with the token in MATS_TOKEN.")] = None,
     exit_code: Annotated[bool, ui.option("Exit with 1 if the verdict is `none`.", "--exit-code")] = False,
 ) -> None:
@@ -70,7 +67,7 @@ def search(
     request = {
         **_text(query), "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
         "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
-        "min_relevance": _relevance(min_relevance), "format": format, "known": known,
+        "min_relevance": _relevance(min_relevance), "format": format,
         "holds": ui.parse_object(holds, "--holds") if holds else None,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
@@ -221,7 +218,7 @@ def _search_at(url: str, request: DiscoverRequest, settings: Settings) -> dict[s
     with service_at(url, settings.token) as client:
         asked: Any = client
         if request.format:
-            answer = asked.tools(query, request.format, known=request.known, **filters, **limits)
+            answer = asked.tools(query, request.format, **filters, **limits)
         else:
             answer = asked.discover(query, explain=request.explain, **filters, **limits)
     content: dict[str, Any] = json.loads(to_json(answer))

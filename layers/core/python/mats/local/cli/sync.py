@@ -182,11 +182,9 @@ def sync(
 ) -> None:
     """Read the sources again and register what is new or changed.
 
-    Entries that a source no longer lists are reported; `--prune` removes them. It keeps entries that another source
-    lists or that someone else has changed, and it needs `--force` to remove more than a fifth of a source's entries.
-    The first sync of a source overwrites registrations with the same ids, as `mats import` does; later syncs do not
-    overwrite changes by others. If a source cannot be read, its entries stay and the other sources are synced. After an
-    interruption, run the command again: unchanged entries are not written.
+    The first sync of a source overwrites registrations with the same ids; later syncs keep changes by others.
+    `--prune` removes entries that the source no longer lists, unless another source lists them or someone changed them.
+    If a source cannot be read, its entries stay. You can interrupt the command and run it again.
     """
     if force and not prune:
         raise typer.BadParameter("--force is for --prune: give both, or none")
@@ -328,9 +326,8 @@ def init(
     """Register the servers of your MCP clients, each with its tools, and print how to add mats to these clients.
 
     Looks for the files of Claude, Cursor, VS Code, Windsurf, Gemini CLI, Codex, opencode, Zed, Cline, Roo, Goose,
-    LM Studio, Kiro and Amazon Q, in the folder and in your home. Shows the commands and addresses, and starts and asks
-    them only if you agree. Each file becomes a source, which `mats sync` reads again. Values of variables and headers
-    are neither stored nor shown. You can run it again.
+    LM Studio, Kiro and Amazon Q, in the folder and in your home. Starts and asks the servers only if you agree. Each
+    file becomes a source for `mats sync`. Values of variables and headers are neither stored nor shown.
     """
     check_namespace(namespace, "--namespace")
     clients = list(_find_clients(folder.absolute()))

@@ -86,10 +86,7 @@ def trust(
 
 
 def _clear(local: LocalSystem, target: str) -> None:
-    """Clear the flags of the text of a capability as it stands, or of all texts in a namespace or of a source.
-
-    Hidden text is cleared by its own id alone, for it is not seen.
-    """
+    """Clear the flags of a capability's text, or of all texts but hidden ones in a namespace or of a source."""
     registry, profiles, trust = local.stores.registry, local.stores.profiles, local.stores.trust
     tracked = [] if "/" in target else sorted(local.stores.sources.entries(target))
     key = Id(target) if tracked else target_key(target)
