@@ -128,7 +128,6 @@ MUTANTS = (
         ("registry", "if answer is None and self.get([id]):", "if False:"),
         ("registry", '{"S": f"{namespace}."}', '{"S": namespace}'),
         ("registry", "if name not in row and name not in _KEY]", "if False]"),
-        ("registry", "if not assigned:", "if False:"),
         ("profiles", '"#rev = :before" if before', '"#rev = :before OR attribute_exists(#rev)" if before'),
         ("profiles", "!= profile.rev - 1:", "> profile.rev - 1:"),
         ("profiles", '"#rev = :rev", Key', '"#rev >= :rev", Key'),
@@ -257,7 +256,7 @@ def is_killed(tree: Path, tests: Sequence[str]) -> bool:
     ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
     if ran.returncode not in (0, 1):
         raise RuntimeError(ran.stdout.decode()[-2_000:] + ran.stderr.decode()[-2_000:])
-    return ran.returncode == 1
+    return b"\nFAILED " in ran.stdout  # an error of a fixture, as of a server that does not start, kills nothing
 
 
 def try_all(mutants: Sequence[Mutant], at_once: int) -> Iterator[tuple[Mutant, bool]]:
