@@ -183,7 +183,8 @@ SUITES = {
     "adapters/dynamodb/registry": ("tests/contract/test_registry.py", "tests/contract/test_sources.py"),
     "adapters/dynamodb/profiles": ("tests/contract/test_profiles.py", "tests/contract/test_generations.py"),
     "adapters/dynamodb/receipts": (
-        "tests/contract/test_outcomes.py", "tests/contract/test_receipts.py", "tests/unit/adapters",
+        "tests/contract/test_outcomes.py", "tests/contract/test_receipts.py",
+        "tests/unit/adapters/test_outcome_retention.py", "tests/integration/test_learning_faults.py",
     ),
     "adapters/opensearch/index": ("tests/contract/test_index.py", "tests/integration/test_opensearch_faults.py"),
     "adapters/opensearch/domain": ("tests/integration/test_opensearch_faults.py", "tests/contract/test_index.py"),
