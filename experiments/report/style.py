@@ -39,10 +39,10 @@ def panels(columns: int, *, height: float, **options: Any) -> tuple[Figure, list
     return figure, list(figure.subplots(1, columns, squeeze=False, **options)[0])
 
 
-def against_size(panel: Axes) -> None:
-    """Shares in per cent against sizes of registries, written out on a logarithmic axis."""
+def against_size(panel: Axes, *labels: float) -> None:
+    """Shares in per cent against sizes of registries, a logarithmic axis labelled at 1 and `labels` of each decade."""
     panel.set(xscale="log", ylim=(0, 103), xlabel="capabilities (log scale)")
-    panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
+    panel.xaxis.set_major_locator(LogLocator(base=10, subs=(1, *labels)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.grid(visible=True)

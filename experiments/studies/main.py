@@ -58,7 +58,7 @@ def _cross(found: Sets, paper: Json) -> Figure:
         look |= {"linestyle": "none", "label": system if ran else f"{system}: not run"}
         panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, **look)
     panel.set(ylabel=PER_CENT)
-    against_size(panel)
+    against_size(panel, 2, 5)
     legend_below(figure, panel, columns=4)
     return figure
 
