@@ -164,6 +164,19 @@ def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Pat
     system.close()
 
 
+@pytest.mark.parametrize(
+    ("encoder", "name", "least"),
+    [
+        ("multilingual-all-MiniLM-L6-v2-53aa5117-int8-universal-0db566fd", "multilingual-all-MiniLM-L6-v2", 0.0),
+        ("multilingual-e5-small-e5a63fd8-int8-prefixed", "multilingual-e5-small", 0.75),
+    ],
+)
+def test_encoders_of_other_languages_have_constants_of_their_own(encoder: str, name: str, least: float):
+    found = load_calibration("sqlite-bm25-1", encoder)
+    assert found.source == CalibrationSource(name=f"sqlite-bm25-1/{name}", fitted=True)
+    assert found.scale.lo == least
+
+
 def test_an_answer_names_the_constants_of_another_encoder(offline):
     settings = Settings(
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
