@@ -17,6 +17,7 @@ from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.trace import DEGRADABLE_PARTS
 
 LOGGER = logging.getLogger("mats")
+_WAITING = (ChangeResult.DEGRADED, ChangeResult.REFUSED)  # What is rejected says nothing of the function
 SLOW_MS = 3_500  # The budgets of an answer together: encode 400, retrieve 600, rerank 2,500
 UNPRICED = (15, 75)
 """Dollars per million input and output tokens of a model without a price, as high as any: for the alarm on spending."""
@@ -184,7 +185,8 @@ class MeasureObserver:
                 self.emit(feedback_metrics(new))
             case ports.BatchProcessed(outcomes=outcomes, usage=usage):
                 self.emit(batch_metrics(outcomes.values(), usage))
-                self._judge_version(_mostly_waits(outcomes.values()))
+                waiting = sum(outcome in _WAITING for outcome in outcomes.values())
+                self._judge_version(2 * waiting > len(outcomes))
             case ports.BatchDelayed(changes=changes):
                 self.emit(batch_metrics([ChangeResult.DEGRADED] * changes, Usage()))
                 self._judge_version(True)
@@ -229,12 +231,6 @@ def feedback_metrics(new: Sequence[Outcome]) -> dict[str, ports.Measure]:
 def batch_metrics(outcomes: Iterable[ChangeResult], usage: Usage) -> dict[str, ports.Measure]:
     counts = Counter(outcomes)
     return {**_counts(**{change_metric(result): counts[result] for result in ChangeResult}), **_usage_metrics(usage)}
-
-
-def _mostly_waits(outcomes: Collection[ChangeResult]) -> bool:
-    """True if a model failed or refuses for more than half; what is rejected says nothing of the function."""
-    waiting = sum(outcome in (ChangeResult.DEGRADED, ChangeResult.REFUSED) for outcome in outcomes)
-    return 2 * waiting > len(outcomes)
 
 
 def change_metric(result: ChangeResult) -> str:
