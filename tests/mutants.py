@@ -181,7 +181,7 @@ _STACKS = "tests/infra/test_stacks.py"
 SUITES = {
     "adapters/dynamodb/tables": ("tests/integration/test_dynamodb_faults.py", "tests/contract/test_registry.py"),
     "adapters/dynamodb/registry": ("tests/contract/test_registry.py", "tests/contract/test_sources.py"),
-    "adapters/dynamodb/profiles": ("tests/contract/test_profiles.py", "tests/contract/test_generations.py"),
+    "adapters/dynamodb/profiles": ("tests/contract/test_profiles.py", "tests/integration/test_dynamodb_faults.py"),
     "adapters/dynamodb/receipts": (
         "tests/contract/test_outcomes.py", "tests/contract/test_receipts.py",
         "tests/unit/adapters/test_outcome_retention.py", "tests/integration/test_learning_faults.py",

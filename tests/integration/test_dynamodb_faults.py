@@ -330,6 +330,19 @@ class TestARealTable:
         assert list(profiles.save([stored(rev=2)])) == []
         assert [version.rev for version in profiles.versions(PAY.id)] == [1]
 
+    def test_a_revision_that_another_overtakes_between_reading_and_writing_is_late(self, tables, table, monkeypatch):
+        profiles, get = DynamoProfiles(tables, table), DynamoProfiles.get
+        profiles.save([stored()])
+
+        def overtaken(self: DynamoProfiles, ids: Any) -> Any:
+            monkeypatch.setattr(DynamoProfiles, "get", get)
+            found = self.get(ids)
+            assert list(self.save([stored(rev=2)])) == []
+            return found
+
+        monkeypatch.setattr(DynamoProfiles, "get", overtaken)
+        assert list(profiles.save([stored(rev=2)])) == [PAY.id]
+
     def test_the_row_of_a_superseded_version_alone_has_the_attribute_that_dynamodb_deletes_by(self, tables, table):
         profiles = DynamoProfiles(tables, table, Retention(1, FakeClock()))
         for rev in (1, 2):
