@@ -9,7 +9,6 @@ from experiments.report.cells import NONE, Column, TableForm, change, share
 from mats.domain.search.blend import PAPER_TRUST
 from mats.domain.search.signals import PAPER_WEIGHTS, Signal
 from mats.evaluation.data.datasets import Dataset, sample
-from mats.evaluation.results import Json
 from mats.evaluation.systems.base import RankingSystem
 from mats.evaluation.systems.catalogue import Variant, reranked_system, shortlist_system
 from mats.evaluation.systems.workbench import Workbench
@@ -39,12 +38,7 @@ def _questions() -> Dataset:
 
 
 def _gain(name: str) -> Column:
-    def text(cell: Json) -> str:
-        found = (cell.get("gain") or {}).get(name)
-        value = found["mean"] if isinstance(found, dict) else found
-        return NONE if value is None else f"{100 * value:+.1f}"
-
-    return text
+    return lambda cell: f"{100 * cell['gain'][name]['mean']:+.1f}" if cell.get("gain") else NONE
 
 
 _OPTIONAL = (Signal.QUALITY, Signal.INTENT)
