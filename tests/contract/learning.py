@@ -19,7 +19,6 @@ def a_receipt(query_id: str = "q1", **changes) -> Receipt:
         "shown": (PAY, SHIP, WRAP),
         "verdict": Verdict.MATCH,
         "nearest": PAY,
-        "relevance": 0.75,
         "encoder": "fake",
         "vector": pack_vector([0.5, -0.25]),
     }

@@ -7,7 +7,7 @@ from tests.contract.conftest import Expiring
 from tests.contract.learning import PAY, a_receipt
 
 BARE = a_receipt(
-    text="", audiences=frozenset(), shown=(), verdict=None, nearest=None, relevance=None, encoder="", vector=None,
+    text="", audiences=frozenset(), shown=(), verdict=None, nearest=None, encoder="", vector=None,
     narrowed=True,
 )  # fmt: skip
 ODD = a_receipt(text="支払い \u202e\x00 'quote'; DROP TABLE receipts; 🧾")

@@ -43,7 +43,7 @@ def test_a_receipt_has_what_the_caller_got(receipts):
     shown = tuple(result.id for result in shortlist.results)
     assert (receipt.query_id, receipt.text, receipt.caller) == ("1", "money for a customer", "ann")
     assert (receipt.audiences, receipt.at, receipt.shown) == ({"staff"}, FakeClock().time, shown)
-    assert (receipt.nearest, receipt.relevance, receipt.verdict) == (best.id, best.relevance, shortlist.verdict)
+    assert (receipt.nearest, receipt.verdict) == (best.id, shortlist.verdict)
     assert (receipt.encoder, receipt.narrowed) == (ENCODER.name, False)
     assert len(receipt.shown) == 2
     assert unpack_vector(receipt.vector) == pytest.approx(list(ENCODER.encode_query(QUERY.query)), abs=1e-3)
@@ -104,9 +104,7 @@ def test_an_early_receipt_has_the_candidates_and_is_replaced():
     assert before.verdict is None
     assert set(before.shown) == {REFUND.id, GEOCODE.id, MAIL.id}
     assert after.shown == tuple(result.id for result in shortlist.results)
-    assert replace(before, shown=(), encoder="") == replace(
-        after, shown=(), encoder="", verdict=None, nearest=None, relevance=None
-    )
+    assert replace(before, shown=(), encoder="") == replace(after, shown=(), encoder="", verdict=None, nearest=None)
     assert shortlist.degraded == ()
 
 

@@ -54,7 +54,6 @@ class LeaveReceipt:
                 shown=tuple(result.id for result in shortlist.results),
                 verdict=shortlist.verdict,
                 nearest=best.id if best else None,
-                relevance=best.relevance if best else None,
                 encoder=trace.encoder or "" if begun.vector else "",
             )
             if stage:

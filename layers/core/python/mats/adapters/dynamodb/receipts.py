@@ -222,9 +222,7 @@ class DynamoReceipts(InTable):
 
 
 def receipt_row(receipt: Receipt) -> dict[str, Any]:
-    relevance = None if receipt.relevance is None else round(receipt.relevance, _DIGITS)
-    row = to_row({**receipt.to_json(), "relevance": relevance})
-    return {**row, **({} if receipt.vector is None else {"vector": {"B": receipt.vector}})}
+    return {**to_row(receipt.to_json()), **({} if receipt.vector is None else {"vector": {"B": receipt.vector}})}
 
 
 def receipt_of(row: Row) -> Receipt:

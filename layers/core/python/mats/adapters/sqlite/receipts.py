@@ -15,12 +15,11 @@ from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Recei
 from mats.domain.learning.reliability import Tally, weight_at
 
 _FIELDS = (
-    "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "relevance", "narrowed", "kinds",
-    "encoder",
+    "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "narrowed", "kinds", "encoder",
 )  # fmt: skip
 _LISTS = ("audiences", "shown", "kinds")
 _COLUMNS = ", ".join((*_FIELDS, "vector"))
-_PLACES = ", ".join("?" * 13)
+_PLACES = ", ".join("?" * 12)
 
 
 def _to_row(receipt: Receipt) -> tuple[object, ...]:

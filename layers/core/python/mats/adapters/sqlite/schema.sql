@@ -64,14 +64,14 @@ CREATE INDEX source_entries_id ON source_entries (target, id);
 -- Learning from use. What each answer leaves for some weeks; `verdict` NULL: stored before ranking.
 CREATE TABLE receipts (
     query_id TEXT PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, audiences TEXT NOT NULL, text TEXT NOT NULL,
-    shown TEXT NOT NULL, verdict TEXT, nearest TEXT, relevance REAL, narrowed INTEGER NOT NULL,
+    shown TEXT NOT NULL, verdict TEXT, nearest TEXT, narrowed INTEGER NOT NULL,
     kinds TEXT NOT NULL, encoder TEXT NOT NULL, vector BLOB, expires_at INTEGER NOT NULL
 );
 CREATE INDEX receipts_expiry ON receipts (expires_at);
 -- The answers that a caller has reported on: the receipt, which stays, and what was reported apart from outcomes.
 CREATE TABLE reports (
     query_id TEXT PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, audiences TEXT NOT NULL, text TEXT NOT NULL,
-    shown TEXT NOT NULL, verdict TEXT, nearest TEXT, relevance REAL, narrowed INTEGER NOT NULL,
+    shown TEXT NOT NULL, verdict TEXT, nearest TEXT, narrowed INTEGER NOT NULL,
     kinds TEXT NOT NULL, encoder TEXT NOT NULL, vector BLOB, missing TEXT NOT NULL DEFAULT '', confirmed INTEGER NOT NULL DEFAULT 0
 );
 -- Reported events of each result as a JSON list, and what they have added to its tally: an event and its weight.

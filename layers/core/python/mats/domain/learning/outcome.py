@@ -30,7 +30,6 @@ class Receipt:
     verdict: Verdict | None = None
     """None if it was stored before the candidates were ranked: `shown` then has all of them, in order of retrieval."""
     nearest: Id | None = None  # The best candidate, shown or not
-    relevance: float | None = None  # That of the best candidate, 0 to 1
     narrowed: bool = False  # True if the query had filters
     kinds: tuple[Kind, ...] = ()  # Those that it asked for, if these were its only filter
     encoder: str = ""  # Name of the encoder of the vector; empty without a vector
@@ -45,13 +44,12 @@ class Receipt:
     def from_json(cls, row: Mapping[str, Any], vector: bytes | None) -> Self:
         """The receipt of `to_json`, which may lack what is None and have attributes of others."""
         values = {each.name: row[each.name] for each in fields(cls) if each.name in row}
-        verdict, relevance = values.get("verdict"), values.get("relevance")
+        verdict = values.get("verdict")
         parsed = {
             "audiences": frozenset(values["audiences"]),
             "shown": tuple(map(Id, values["shown"])),
             "kinds": tuple(map(Kind, values.get("kinds", ()))),
             "verdict": Verdict(verdict) if verdict else None,
-            "relevance": None if relevance is None else float(relevance),
             "narrowed": bool(values["narrowed"]),
         }
         return cls(**{**values, **parsed, "vector": vector})
