@@ -65,7 +65,7 @@ def test_a_command_completes_what_it_wrote_while_it_writes_more(events):
         early.begin()
         early.begin()
         assert done.wait(10)
-    assert early.completed == 100
+    assert early.total == 100
     assert index(over(events, watched))[0] == events.depth().waiting == 0
 
 

@@ -58,7 +58,7 @@ def test_what_does_another_thing_takes_only_places_that_are_left_and_is_lowered(
     profiles = [tool(name) for name in ("createMember", "frobnicate", "listMembers")]
     ask = Ask.of("who is a member?", Filter())
     act = Acts().look(ask, None, None, None)
-    pool = Acts().choose(Pool(ask=ask, k=2, now_s=0, profiles=profiles, seen=3, kept=range(3)), act)
+    pool = Acts().choose(Pool(ask=ask, k=2, profiles=profiles, seen=3, kept=range(3)), act)
     assert [each.name for each in pool.candidates()] == ["frobnicate", "listMembers"]
     shifted = Acts().shift([Candidate(profile=each, bm25=1.0, cosine=None) for each in profiles], act, ask, None)
     assert [each.shift for each in shifted] == [-0.1, 0, 0]
@@ -67,5 +67,5 @@ def test_what_does_another_thing_takes_only_places_that_are_left_and_is_lowered(
 def test_an_exact_match_keeps_its_place_whatever_it_does():
     profiles = [tool("createMember")]
     ask = Ask.of("list members", Filter())
-    pool = Pool(ask=ask, k=1, now_s=0, profiles=profiles, kept=range(1), marks={profiles[0].id: Marks(exact=1)})
+    pool = Pool(ask=ask, k=1, profiles=profiles, kept=range(1), marks={profiles[0].id: Marks(exact=1)})
     assert Acts().choose(pool, Act.READ).kept == [0]

@@ -14,7 +14,7 @@ from tests.builders import a_profile
 def note_on(request, *tools):
     profiles = [a_profile(namespace=namespace, name=name) for namespace, name in tools]
     ask, policy = Ask.of(request, Filter()), Alike()
-    pool = policy.choose(Pool(ask=ask, k=9, now_s=0, profiles=profiles), policy.look(ask, None, None, None))
+    pool = policy.choose(Pool(ask=ask, k=9, profiles=profiles), policy.look(ask, None, None, None))
     marked = [(each, pool.marks.get(each.id, UNMARKED)) for each in profiles]
     candidates = [Candidate(profile=each, bm25=1, cosine=None, marks=marks) for each, marks in marked]
     results = [Result(candidate=each, score=0.9, signals={}, weights={}, relevance=0.9) for each in candidates]

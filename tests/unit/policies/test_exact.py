@@ -87,7 +87,7 @@ def test_what_was_asked_for_by_its_name_has_a_least_relevance():
 def test_an_example_of_the_owner_is_a_match_in_a_registry_of_any_size_unless_it_is_new(request_, new, is_match):
     tool = a_profile(name="track", description="Tracks.", examples=["where is my parcel"])
     ask = Ask.of(request_, Filter())
-    pool = Exact(50).choose(Pool(ask=ask, k=1, now_s=0, profiles=[tool]), {}).mark([tool.id], new=new)
+    pool = Exact(50).choose(Pool(ask=ask, k=1, profiles=[tool]), {}).mark([tool.id], new=new)
     (result,) = rank([Candidate(profile=tool, bm25=0.0, cosine=0.0, marks=pool.marks[tool.id])], {}, Exact(50))
     assert (result.relevance >= MATCH) is is_match
 
@@ -95,5 +95,5 @@ def test_an_example_of_the_owner_is_a_match_in_a_registry_of_any_size_unless_it_
 def test_an_example_of_a_writer_is_no_example_of_the_owner():
     written = Enrichment(positive_examples=("mine", "a writer's"))
     tool = a_profile(name="track", enrichment=written, examples=["mine"])
-    marks = Exact(50).choose(Pool(ask=Ask.of("a writer's", Filter()), k=1, now_s=0, profiles=[tool]), {}).marks
+    marks = Exact(50).choose(Pool(ask=Ask.of("a writer's", Filter()), k=1, profiles=[tool]), {}).marks
     assert not marks

@@ -127,7 +127,7 @@ def _run(
     registered = time.monotonic() - began
     local = None if is_missing(settings) else opened()
     indexed, findable_s = index(local) if local else (0, 0.0)
-    indexed += early.completed
+    indexed += early.total
     seconds, findable_s = time.monotonic() - began, registered + findable_s
     report = importer.report
     rate = f" ({indexed / seconds:,.0f} a second), findable after {findable_s:,.1f} s" if indexed and seconds else ""

@@ -69,7 +69,7 @@ class Early:
     _worker: EnrichmentWorker | None = None
 
     @property
-    def completed(self) -> int:
+    def total(self) -> int:
         return self._worker.completed if self._worker else 0
 
     def begin(self) -> None:
