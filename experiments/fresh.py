@@ -25,7 +25,8 @@ _ANSWER = tuple(
     for name in (
         "calibration.json", "domain/policies/*.py", "domain/profile/index_fields.py", "domain/profile/profile.py",
         "domain/profile/wording.py",
-        "domain/search/*.py", "domain/text/common_words.py", "domain/text/variants.py", "domain/text/words.py",
+        "domain/protocols/operation_words.py", "domain/search/*.py", "domain/text/acts.py",
+        "domain/text/common_words.py", "domain/text/variants.py", "domain/text/words.py",
         "usecases/discover.py", "usecases/found.py", "adapters/sqlite/index.py", "adapters/sqlite/matrix.py",
         "adapters/sqlite/postings.py", "adapters/encoder/*.py",
     )
