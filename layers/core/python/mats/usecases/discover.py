@@ -90,14 +90,11 @@ class Discover:
 
     def _trace(self) -> Trace:
         encoder, reranker = self.encoder, self.rerank.reranker
-        return Trace(
-            index=self.index.name,
-            encoder=encoder.name if encoder else None,
-            reranker=reranker.name if reranker else None,
-            prompt=reranker.prompt if reranker else None,
-            calibration=self.calibration,
-            without=[] if encoder else ["neural"],
+        prompt, kept = reranker.prompt if reranker else None, self.calibration
+        trace = Trace(
+            index=self.index.name, reranker=reranker.name if reranker else None, prompt=prompt, calibration=kept
         )
+        return replace(trace, encoder=encoder.name) if encoder else replace(trace, without=["neural"])
 
     def _find(self, query: Query, admitted: Filter, caller: str, run: Run) -> Found:
         """The candidates of a request. Raises DependencyFailed: none of its texts could be searched."""
@@ -149,11 +146,7 @@ class Discover:
         return run.start(policy.name, work).finish if step in policy.reads else work
 
     def _choose(self, ask: Ask, vector: Vector | None, order: Order, evidence: Mapping[str, Any]) -> Pool:
-        """The first `k` that every policy keeps; the rest of the window replaces what one of them left out.
-
-        If all are kept, one read is enough. If the window is full of what one leaves out, what is to be searched
-        instead replaces it.
-        """
+        """The first `k` that all policies keep; what lacks comes from the window, then from what one searches else."""
         fresh, ids, end = Pool(ask=ask, k=self.k), list(order.ids[: self.window]), self.k
         profiles = fetch_admitted(self.index, ids[:end], ask.admitted)
         pool = self._narrow(fresh, profiles, evidence)
