@@ -125,7 +125,10 @@ def test_wrong_usage_is_exit_code_2_and_is_named(mats, arguments, named):
 
 def test_a_script_can_tell_that_nothing_fits(sample):
     assert sample("search", "bake me a pizza", "--exit-code").code == 1
-    assert sample("search", "bake me a pizza").code == 0
+    told = sample("search", "bake me a pizza").done().out.splitlines()
+    assert len(told) == 3, told
+    assert told[0].startswith("No capability matches; nearest, probably not it: ")
+    assert told[2].endswith(" --missing WHAT")
     assert sample("search", "refund a card payment", "--exit-code", "--json").code == 0
     assert sample("search", "bake me a pizza", "--exit-code", "--format", "openai_tools").code == 1
 

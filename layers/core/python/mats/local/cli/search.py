@@ -32,6 +32,7 @@ _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
 _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
+_IN_A_NOTE = "nearest, probably not it: "
 
 
 def search(
@@ -130,11 +131,16 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
         yield from _left_out(answer)
         yield from (ui.plain(f"Note: {text}", "yellow") for text in answer["notes"])
         return
-    yield Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]])
-    yield from (_part(part, results) for part in answer["parts"] or ())
-    for position, result in enumerate(results, start=1):
-        yield _headline(position, result)
-        yield Padding(_details(result, explain), (0, 0, 0, _INDENT), expand=False)
+    nearest = next((note for note in answer["notes"] if note.startswith(_IN_A_NOTE)), "")
+    if nearest and not (explain or answer["parts"]):
+        yield ui.plain(f"No capability matches; {nearest}", _VERDICTS["none"])
+        answer = {**answer, "notes": [note for note in answer["notes"] if note != nearest]}
+    else:
+        yield Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]])
+        yield from (_part(part, results) for part in answer["parts"] or ())
+        for position, result in enumerate(results, start=1):
+            yield _headline(position, result)
+            yield Padding(_details(result, explain), (0, 0, 0, _INDENT), expand=False)
     yield _footer(answer, explain=explain, why_degraded=why_degraded)
     yield from _left_out(answer)
     if reports:
