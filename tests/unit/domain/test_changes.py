@@ -146,3 +146,31 @@ def test_small_steps_do_not_hide_what_is_new(one, between, last):
     whole = {reason.words.partition(",")[0] for reason in compare(one, last) if reason.words.startswith("it reaches")}
     steps = compare(one, between) + compare(between, last)
     assert whole <= {reason.words.partition(",")[0] for reason in steps}
+
+
+def nested(depth: int, **inner: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"in": nested(depth - 1, **inner)} if depth else inner}
+
+
+MANY = {f"part_{n:03}": {"type": "integer", "description": f"Part {n} of the order"} for n in range(250)}
+MOST = {f"part_{n:03}": {"type": "integer"} for n in range(450)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (MANY, {**MANY, "part_249": {**MANY["part_249"], "default": 7}}),
+        ({"to": {"enum": ["x" * 400, "a"]}}, {"to": {"enum": ["x" * 400, "b"]}}),
+        ({"to": nested(9)}, {"to": nested(9, password={"type": "string"})}),
+        ({**MOST, "to": nested(1)}, {**MOST, "to": nested(1, password={"type": "string"})}),
+    ],
+    ids=["of one among many inputs", "at the end of a long value", "far below", "below many inputs"],
+)
+def test_a_change_beyond_what_a_contract_keeps_is_dangerous(before, after):
+    reasons = changes_of(*(a_tool(input_schema={"properties": each}) for each in (before, after)))
+    assert worst(reasons) is DANGEROUS
+
+
+def test_the_order_of_inputs_is_no_change_of_a_contract():
+    one, other = (a_tool(input_schema={"properties": dict(each)}) for each in (MOST.items(), reversed(MOST.items())))
+    assert contract_of(profile_of(one, origin="")).inputs == contract_of(profile_of(other, origin="")).inputs

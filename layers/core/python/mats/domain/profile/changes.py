@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from itertools import filterfalse, islice
+from itertools import filterfalse
+from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -65,8 +66,8 @@ def contract_of(profile: Profile) -> Contract:
     return Contract(
         text=truncate_json(embedded_text(raw), _ROOM["text"]),
         description=truncate_json(profile.source.description if profile.source else "", _ROOM["description"]),
-        reaches=tuple(_fit("reaches", dict.fromkeys(_destinations(call, profile), ""))),
-        inputs=_fit("inputs", dict(_inputs(profile.input_schema))),
+        reaches=tuple(_fit("reaches", dict.fromkeys(sorted(_destinations(call, profile)), ""))),
+        inputs=_fit("inputs", dict(sorted(_inputs(profile.input_schema)))),
         effects=tuple(sorted(profile.effects)),
         flags=tuple(_fit("flags", dict.fromkeys(filterfalse(_is_of_writer, profile.suspicious), ""))),
         details=_fit("details", dict(_details(call, profile))),
@@ -74,15 +75,15 @@ def contract_of(profile: Profile) -> Contract:
 
 
 def _fit(part: str, found: Mapping[str, str]) -> dict[str, str]:
-    """What has room in this part of a contract; the rest is one entry, with its number and a fingerprint."""
-    room, parts = _ROOM[part], {_short(name): kind for name, kind in found.items()}
-    for place, (name, kind) in enumerate(parts.items()):
+    """What has room in this part of a contract, the first first; the rest is one entry: its number, a fingerprint."""
+    room, parts = _ROOM[part], [(_short(name), kind) for name, kind in found.items()]
+    for place, (name, kind) in enumerate(parts):
         room -= size(encode_json(name) + encode_json(kind)) + 2
         if room < 0:
-            rest = sorted([*parts.items()][place:])
-            parts = dict([*parts.items()][:place]) | {f"{len(rest):,} more, {fingerprint(rest)[:8]}": ""}
+            rest = parts[place:]
+            parts[place:] = [(f"{len(rest):,} more, {fingerprint(rest)[:8]}", "")]
             break
-    return dict(sorted(parts.items()))
+    return dict(sorted(parts))
 
 
 def _short(text: str) -> str:
@@ -187,7 +188,7 @@ def _holds_no_text(kind: str) -> bool:
 
 
 _SENT, _VALUES, _SAYS, _INPUT = "sends ", "the values of ", "says of ", "says of input "
-_KEPT, _MAX_DETAIL, _NEAR = 200, 160, 0.75  # Details, characters of each, and share of a text's words that are known
+_MAX_DETAIL, _NEAR = 160, 0.75  # Characters of a text about an input, and share of a text's words that are known
 _CONSTANTS = ("const", "default", "enum", "examples")
 _GRAVE = word_set(
     "charge delete destroy erase execute exfiltrate forward fund install money overwrite password pay publish purge "
@@ -207,10 +208,10 @@ def _details(call: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, s
         "when to use it": " ".join(examples),
     }.items():
         yield f"{_SAYS}{name}", clip(text, 10 * _MAX_DETAIL)
-    for path, node in islice(_nodes(profile.input_schema), _KEPT):
+    for path, node in sorted(_nodes(profile.input_schema), key=itemgetter(0)):
         values = {key: node[key] for key in _CONSTANTS if key in node}
         if values:
-            yield f"{_VALUES}{path}", clip(json.dumps(values, sort_keys=True), _MAX_DETAIL)
+            yield f"{_VALUES}{path}", _short(json.dumps(values, sort_keys=True))
         if about := " ".join(str(node[key]) for key in ("title", "description") if node.get(key)):
             yield f"{_INPUT}{path}", clip(about, _MAX_DETAIL)
 
@@ -260,18 +261,23 @@ _NEEDED = "\n"  # Key of a node whose input is required; no schema has it
 
 
 def _nodes(schema: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The schema of each input by its path."""
+    """The schema of each input by its path; what lies beyond the limits is one node, a fingerprint of it."""
     stack = [("", json.loads(schema) if schema else {}, 0)]
-    seen = 0
-    while stack and seen < _MAX_INPUTS:
+    beyond, seen = list[tuple[str, str]](), 0
+    while stack:
         prefix, node, depth = stack.pop()
+        if seen >= _MAX_INPUTS or depth > _DEEPEST:
+            beyond += [(prefix, fingerprint(node))] if mapping_at(node, "properties") else []
+            continue
         needed = texts(value_at(node, "required"))
         for name, value in mapping_at(node, "properties").items():
             seen += 1
             path = _short(f"{prefix}{name}")
             yield path, {**(value if isinstance(value, Mapping) else {}), _NEEDED: name in needed}
-            if depth < _DEEPEST and isinstance(value, Mapping):
+            if isinstance(value, Mapping):
                 stack += [(f"{path}.", value, depth + 1), (f"{path}[].", value.get("items"), depth + 1)]
+    if beyond:
+        yield "deeper inputs", {_NEEDED: False, "const": fingerprint(sorted(beyond))}
 
 
 def _type(value: object) -> str:
