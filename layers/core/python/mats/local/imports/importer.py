@@ -160,9 +160,8 @@ class Importer:
                 self.report.passed_over.append((place.file, value.reason))
                 continue
             is_mapped = isinstance(value, MappedValue)
-            is_known = is_mapped or (not isinstance(value, Invalid) and formats.detect_format(value))
-            self.report.unread += not (place.line or is_known)
             if isinstance(value, Invalid):
+                self.report.unread += not place.line
                 self._reject(place, value.faults)
                 continue
             if place.line and _is_trust_row(value):
@@ -174,6 +173,7 @@ class Importer:
                 except Invalid as error:
                     self.report.rejected.append(Finding(place, error.faults))
                 continue
+            self.report.unread += not (place.line or is_mapped or formats.detect_format(value))
             for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
                 self._sort(place._replace(where=mapped.where), mapped, batch)
                 pending += 1
