@@ -80,7 +80,7 @@ class Early:
 
     @contextmanager
     def open(self) -> Iterator["Early"]:
-        """At the end, also after an error, the batch that was begun is completed."""
+        """At the end, also after an error, no batch is begun any more; one that takes long goes on beside `index`."""
         with _rare_collections():
             try:
                 yield self
