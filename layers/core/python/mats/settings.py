@@ -272,8 +272,7 @@ class Settings:
     def from_env(cls, environment: Mapping[str, str]) -> Self:
         """The settings of an environment; missing variables have their defaults.
 
-        Raises:
-            SettingsInvalid: with every fault.
+        Raises SettingsInvalid: with every fault.
         """
         given: dict[str, Any] = {}
         faults = []

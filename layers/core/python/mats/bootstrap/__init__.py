@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 def open_system(settings: Settings, *, create: bool = True, observers: "Sequence[Observer]" = ()) -> "AnySystem":
     """The system in AWS if the settings name the endpoint of its index, else the local one, as `local_system` opens it.
 
-    Raises:
-        RegistryNotFound: there is no local registry, and `create` is false.
-        StorageUnusable: the local registry cannot be opened; the message says what to do.
-        NotPermitted: AWS's own settings cannot be used.
+    Raises RegistryNotFound: there is no local registry, and `create` is false; StorageUnusable: the local registry
+    cannot be opened; the message says what to do; NotPermitted: AWS's own settings cannot be used.
     """
     if settings.in_aws:
         from mats.bootstrap.cloud import cloud_system  # noqa: PLC0415 - boto3 and opensearch-py

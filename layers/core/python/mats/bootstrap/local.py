@@ -151,9 +151,7 @@ def as_local(system: System[Stores]) -> LocalSystem | None:
 def source_book(settings: Settings, table: str = "", *, create: bool = False) -> ports.SourceBook:
     """The sources, with what came from each into the local registry or a table. Its file is local in both cases.
 
-    Raises:
-        RegistryNotFound: there is no such file, and `create` is false.
-        StorageUnusable: the message says what to do.
+    Raises RegistryNotFound: there is no such file, and `create` is false; StorageUnusable: the message says what to do.
     """
     if not create and is_missing(settings):
         raise RegistryNotFound(settings.home)

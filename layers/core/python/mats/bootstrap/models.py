@@ -56,8 +56,7 @@ class ConfiguredModels:
     def service(self) -> "LanguageModels | None":
         """The runtime of the language models, if the settings name it.
 
-        Raises:
-            NotPermitted: AWS's own settings cannot be used.
+        Raises NotPermitted: AWS's own settings cannot be used.
         """
         settings = self.settings
         return server(settings, budgets_of(settings)) if settings.llm_url else self._bedrock
@@ -161,8 +160,7 @@ def bedrock(settings: Settings, budgets: Budgets | None = None, **more: Any) -> 
 def bedrock_catalogue(settings: Settings) -> dict[str, Any]:
     """The models and inference profiles in the region of these settings; needs AWS credentials, calls no model.
 
-    Raises:
-        DependencyFailed: boto3 is not installed, or Bedrock did not answer.
+    Raises DependencyFailed: boto3 is not installed, or Bedrock did not answer.
     """
     with needed_by("Bedrock", "aws"):
         from mats.adapters.bedrock.factory import list_models  # noqa: PLC0415 - boto3, for those who use Bedrock
@@ -180,8 +178,7 @@ def packaged_text(path: str) -> str:
 def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder | None:
     """The encoder that settings name; none if they say `none`.
 
-    Raises:
-        DependencyFailed: it is not installed, cannot be fetched, or AWS's own settings cannot be used.
+    Raises DependencyFailed: it is not installed, cannot be fetched, or AWS's own settings cannot be used.
     """
     if settings.encoder == "none":
         return None

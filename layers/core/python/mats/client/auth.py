@@ -14,8 +14,7 @@ class Auth(Protocol):
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         """The headers to send instead of these; called for every attempt.
 
-        Raises:
-            ValueError: credentials are missing or malformed; the message says which.
+        Raises ValueError: credentials are missing or malformed; the message says which.
         """
 
 

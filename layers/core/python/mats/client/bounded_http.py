@@ -30,8 +30,7 @@ HEADERS = {"Accept-Encoding": "identity", "User-Agent": "mats"}  # Headers of ev
 def fetch(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTES) -> bytes:
     """The body at an address, over at most five redirects.
 
-    Raises:
-        Unfetchable: it exceeds the timeout or the size, answers with an error, or is blocked.
+    Raises Unfetchable: it exceeds the timeout or the size, answers with an error, or is blocked.
     """
     split_url(url)
     try:

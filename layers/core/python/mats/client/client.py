@@ -220,11 +220,7 @@ class Client:
         self.close()
 
     def _call(self, method: str, path: str, model: type[M], body: Mapping[str, Any] | None = None) -> M:
-        """The validated response of an idempotent request.
-
-        Raises:
-            MatsError: see mats.client.errors.
-        """
+        """The validated response of an idempotent request. Raises MatsError: see mats.client.errors."""
         data = b"" if body is None else json.dumps(body).encode()
         for attempt in range(1, self._retries.attempts + 1):
             try:

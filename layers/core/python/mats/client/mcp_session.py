@@ -90,8 +90,7 @@ def ask_command(
 ) -> Json:
     """The answer of a server that a command starts, in this environment.
 
-    Raises:
-        ServerFailed: it cannot be started, or does not answer within time and size.
+    Raises ServerFailed: it cannot be started, or does not answer within time and size.
     """
     with _end_on_termination():
         return anyio.run(_ask_command, command, ask, timeout_s, grace_s, env)
@@ -127,9 +126,8 @@ def ask_address(
 ) -> Json:
     """The answer of a server at an address; `headers` are sent with every request, which is never redirected.
 
-    Raises:
-        ServerFailed: it does not answer what it is asked.
-        Unfetchable: it cannot be reached within time and size, or is blocked.
+    Raises ServerFailed: it does not answer what it is asked; Unfetchable: it cannot be reached within time and size, or
+    is blocked.
     """
     transport = BoundedTransport(url, timeout_s=timeout_s, max_bytes=max_bytes, private=private)
     return anyio.run(_ask_address, url, ask, transport, timeout_s, headers or {})

@@ -72,8 +72,7 @@ def credentials_for(
 ) -> list[Credential]:
     """The secrets of the first alternative whose variables are all set.
 
-    Raises:
-        RequestInvalid: no alternative has all, or they would be sent unencrypted.
+    Raises RequestInvalid: no alternative has all, or they would be sent unencrypted.
     """
     options: dict[int | None, list[AuthScheme]] = {}
     for scheme in auth or _OPEN:
@@ -121,8 +120,7 @@ def _read_secrets(
 def fill_in(text: str, names: tuple[str, ...], values: Mapping[str, str], *, in_url: bool = False) -> str:
     """A text with the values of its placeholders; in an address, none can change its structure.
 
-    Raises:
-        RequestInvalid: a value is missing, or cannot stand in an address.
+    Raises RequestInvalid: a value is missing, or cannot stand in an address.
     """
     for name in names:
         if f"{{{name}}}" not in text:
@@ -144,8 +142,7 @@ def hide_secrets(values: Mapping[str, str]) -> dict[str, str]:
 def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: list[Credential]) -> httpx2.Request:
     """The request of an operation at its filled-in address.
 
-    Raises:
-        RequestInvalid: an argument is missing, unknown, or cannot be sent in its place.
+    Raises RequestInvalid: an argument is missing, unknown, or cannot be sent in its place.
     """
     left = {name: value for name, value in arguments.items() if value is not None}
     query, headers, cookies = list[str](), dict[str, str](), list[str]()
@@ -180,8 +177,7 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
 def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list[Credential]) -> httpx2.Request:
     """The request that sends an agent a message: the text `message`, or a whole message object.
 
-    Raises:
-        RequestInvalid: the agent speaks neither JSON-RPC nor HTTP+JSON, or there is no message.
+    Raises RequestInvalid: the agent speaks neither JSON-RPC nor HTTP+JSON, or there is no message.
     """
     text = arguments.get("message")
     if (made := call.message(str(text), url, token_hex(16))) is None:

@@ -50,9 +50,8 @@ class Application:
         If the caller's audiences cannot be looked up, only public capabilities are searched, and the answer is
         degraded by `audiences`.
 
-        Raises:
-            RequestInvalid: `limit` is above the number of candidates.
-            DependencyFailed: retrieval cannot be done now.
+        Raises RequestInvalid: `limit` is above the number of candidates; DependencyFailed: retrieval cannot be done
+        now.
         """
         with self._failures_recorded("search", caller):
             try:
@@ -129,8 +128,7 @@ class Application:
     def _audiences(self, caller: Caller) -> frozenset[str]:
         """Audiences from the caller's token, and those of its IAM principal.
 
-        Raises:
-            DependencyFailed: the table of callers did not answer.
+        Raises DependencyFailed: the table of callers did not answer.
         """
         mapped = self.audiences_of(caller.arn) if self.audiences_of and caller.arn else frozenset[str]()
         return caller.audiences | mapped

@@ -126,8 +126,7 @@ class IssuerKeys:
 def authorize(event: Mapping[str, Any], settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
     """The policy for the bearer of a valid token. It covers all methods of the stage, as API Gateway caches it for all.
 
-    Raises:
-        Unauthorized: there is no valid token; the log has the reason.
+    Raises Unauthorized: there is no valid token; the log has the reason.
     """
     try:
         stage = _stage(event.get("methodArn"))
@@ -148,8 +147,7 @@ def authorize(event: Mapping[str, Any], settings: Settings, keys: IssuerKeys) ->
 def verify(token: str, settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
     """The claims of a token that the issuer signed for our audience and that is valid now.
 
-    Raises:
-        TokenInvalid: it is not.
+    Raises TokenInvalid: it is not.
     """
     try:
         header = jwt.get_unverified_header(token)
@@ -176,8 +174,7 @@ def verify(token: str, settings: Settings, keys: IssuerKeys) -> dict[str, Any]:
 def _check_audience(claims: Mapping[str, Any], settings: Settings) -> None:
     """A token that names no audience, such as an access token of Cognito, must be of a client that we know.
 
-    Raises:
-        TokenInvalid: it is for somebody else.
+    Raises TokenInvalid: it is for somebody else.
     """
     if "aud" not in claims:
         if claims.get("client_id") not in settings.jwt_client_ids:
@@ -201,8 +198,7 @@ def find_claim(claims: Mapping[str, Any], name: str) -> object:
 def parse_audiences(claim: object) -> list[str]:
     """The audiences of a claim: a list of names, or names separated by spaces; empty without the claim.
 
-    Raises:
-        TokenInvalid: it is something else, or a name contains a comma, which separates the names from here on.
+    Raises TokenInvalid: it is something else, or a name contains a comma, which separates the names from here on.
     """
     names = claim.split() if isinstance(claim, str) else [] if claim is None else claim
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

@@ -77,9 +77,7 @@ class Request:
     def json(self) -> Any:
         """The JSON of the body.
 
-        Raises:
-            BodyTooLarge: more than MAX_BODY_BYTES.
-            BodyUnreadable: not UTF-8, not JSON, or nested too deeply.
+        Raises BodyTooLarge: more than MAX_BODY_BYTES; BodyUnreadable: not UTF-8, not JSON, or nested too deeply.
         """
         if self.body is None:
             raise BodyUnreadable([errors.Fault("", _NO_TEXT)])

@@ -53,10 +53,8 @@ class Maintenance:
     def __call__(self, event: Mapping[str, Any], remaining_ms: Callable[[], float]) -> dict[str, Any]:
         """Run a task until it is done or the time is almost over; the event to go on with, and whether it is `done`.
 
-        Raises:
-            ValidationError: there is no such task.
-            NotPossible: what is stored, or the deployment, does not allow it.
-            DependencyFailed: a store did not answer; the same event resumes.
+        Raises ValidationError: there is no such task; NotPossible: what is stored, or the deployment, does not allow
+        it; DependencyFailed: a store did not answer; the same event resumes.
         """
         asked = MaintenanceEvent.model_validate(event)
         counts = Counter(asked.counts)

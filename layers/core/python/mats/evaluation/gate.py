@@ -89,9 +89,8 @@ def measure_set(dataset: Dataset, models: Models, *, indexed: Progress, asked: P
 def dataset_of(name: str, data: Path | None) -> Dataset:
     """The data set of a baseline by name.
 
-    Raises:
-        BaselineInvalid: it needs a folder of data sets, which was not given.
-        DatasetInvalid: it is not in the folder.
+    Raises BaselineInvalid: it needs a folder of data sets, which was not given; DatasetInvalid: it is not in the
+    folder.
     """
     if name == EXAMPLES.name:
         return sample()

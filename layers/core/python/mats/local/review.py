@@ -58,9 +58,7 @@ def _fields(profile: Profile) -> Mapping[str, str]:
 def decide(local: LocalSystem, id: Id, digest: str, *, approve: bool) -> None:
     """Approve or reject the held registration with this digest.
 
-    Raises:
-        CapabilityNotFound: nothing is held under this id.
-        NotPossible: another registration is held by now.
+    Raises CapabilityNotFound: nothing is held under this id; NotPossible: another registration is held by now.
     """
     held, item = waiting(local, [id]), local.stores.registry.get([id]).get(id)
     if not held or item is None:

@@ -29,9 +29,7 @@ def report_use(local: LocalSystem, query: UseQuery) -> dict[str, Any]:
     """The registered capabilities, most asked for first, and the requests that nothing served, most frequent first.
 
     An owner sees the capabilities that are visible to its audiences, and requests whose callers were in no others.
-
-    Raises:
-        DependencyFailed: the file cannot be used.
+    Raises DependencyFailed: the file cannot be used.
     """
     stores, audiences = local.stores, frozenset(query.audience)
     if stores.receipts:

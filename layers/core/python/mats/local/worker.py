@@ -36,12 +36,9 @@ def drain(
     """Process the events that are due, a batch at a time.
 
     Where models are called, earlier runs make all that is waiting findable first: many events by words, then, before a
-    writer, any number by vectors. After each batch, `on_batch` is called with the number of events that were
-    completed, and `on_findable` with the number of those that a run without models has made findable. `stopped` ends
-    the run between two batches.
-
-    Raises:
-        StorageUnusable: the registry cannot be written; events stay in the queue.
+    writer, any number by vectors. After each batch, `on_batch` is called with the number of events that were completed,
+    and `on_findable` with the number of those that a run without models has made findable. `stopped` ends the run
+    between two batches. Raises StorageUnusable: the registry cannot be written; events stay in the queue.
     """
     queue = local.stores.queue
     queue.release_orphans()

@@ -27,8 +27,7 @@ class Backfill:
     def __call__(self, ids: Iterable[Id]) -> Iterator[Progress]:
         """Enrich the stale ones of these, a page at a time; a model that refuses one is not called for the others.
 
-        Raises:
-            DependencyFailed: a store did not answer; run it again to resume.
+        Raises DependencyFailed: a store did not answer; run it again to resume.
         """
         run = self.enrich.maker.begin(probe=True)
         at_once = max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page  # for an even rate
@@ -48,8 +47,7 @@ class Backfill:
     def stale(self, ids: Sequence[Id], run: Pass | None = None) -> list[Id]:
         """Ids without an active profile, or with one made by another writer, prompt or encoder.
 
-        Raises:
-            DependencyFailed: a store did not answer.
+        Raises DependencyFailed: a store did not answer.
         """
         items, kept = self.enrich.registry.get(ids), self.enrich.profiles.get(ids)
         maker = (run or self.enrich.maker.begin()).maker

@@ -63,9 +63,8 @@ class Deadline:
     def call(self, work: Callable[[], T], *, reserve_s: float) -> T:
         """The result of a call, which is abandoned when only `reserve_s` is left.
 
-        Raises:
-            OutOfTime: it was abandoned. Its thread goes on, and nobody takes its result.
-            Exception: any exception of the call.
+        Raises OutOfTime: it was abandoned. Its thread goes on, and nobody takes its result; Exception: any exception of
+        the call.
         """
         wait_s = self.wait_s(reserve_s)
         if wait_s is None:

@@ -84,9 +84,8 @@ class ProfileMaker:
 
         The writer is not asked about a registration that says nothing: there would be no grounds for its text.
 
-        Raises:
-            DependencyFailed: there is no writer, or it did not answer.
-            ReplyUnusable: its reply is malformed, or the profile too large.
+        Raises DependencyFailed: there is no writer, or it did not answer; ReplyUnusable: its reply is malformed, or the
+        profile too large.
         """
         if self.writer is None:
             raise DependencyFailed(NO_WRITER)
@@ -127,8 +126,7 @@ class ProfileMaker:
     def encode(self, profiles: Sequence[Profile]) -> Sequence[Vector | None]:
         """The vectors of profiles, in order; None where the encoder failed.
 
-        Raises:
-            DependencyFailed: the encoder failed for all.
+        Raises DependencyFailed: the encoder failed for all.
         """
         if self.encoder is None:
             return [None] * len(profiles)
@@ -205,8 +203,7 @@ def _hash(item: Item, assigned: Assigned, profile: Profile) -> int:
 def _accept(registration: Registration, assigned: Assigned, kept: Stored | None, maker: ProfileMaker) -> Draft:
     """The draft of a valid registration; an existing enrichment of the same text is reused.
 
-    Raises:
-        RegistrationInvalid: the profile would be too large.
+    Raises RegistrationInvalid: the profile would be too large.
     """
     raw, final = maker.origins(registration)
     before = kept.profile if kept else None
@@ -237,8 +234,7 @@ def remake(registration: Registration, assigned: Assigned, before: Profile) -> P
 def parse_item(id: Id, item: Item, kept: Stored | None) -> Registration:
     """Parse an item; its id must be `id`, and its kind must not change.
 
-    Raises:
-        RegistrationInvalid: with every fault.
+    Raises RegistrationInvalid: with every fault.
     """
     registration = Registration.parse(item)
     if registration.id != id:

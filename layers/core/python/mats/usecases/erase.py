@@ -58,8 +58,7 @@ class Erase:
     def __call__(self, id: Id) -> int:
         """Erase a capability; the number of earlier revisions deleted. Repeating it resumes.
 
-        Raises:
-            DependencyFailed: a store or the index did not answer, or it was registered again meanwhile.
+        Raises DependencyFailed: a store or the index did not answer, or it was registered again meanwhile.
         """
         self.registry.remove(id)
         self.trust.put(id, NOTHING_ASSIGNED)

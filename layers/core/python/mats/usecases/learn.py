@@ -30,10 +30,9 @@ class RecordFeedback:
     def __call__(self, feedback: Feedback) -> Sequence[Outcome]:
         """Record all of it or nothing; the outcomes that are new. Durable on return, and safe to repeat.
 
-        Raises:
-            ReceiptNotFound: there is no such answer, it was another caller's, or its receipt has expired.
-            RequestInvalid: an id was not shown, or events of one id contradict each other.
-            DependencyFailed: a store did not answer.
+        Raises ReceiptNotFound: there is no such answer, it was another caller's, or its receipt has expired;
+        RequestInvalid: an id was not shown, or events of one id contradict each other; DependencyFailed: a store did
+        not answer.
         """
         receipt = self.receipts.get(feedback.query_id)
         if receipt is None or receipt.caller != feedback.caller:
@@ -106,10 +105,8 @@ class Teach:
     def __call__(self, text: str, id: Id) -> None:
         """Teach a request, in place of what was taught for it. Safe to repeat.
 
-        Raises:
-            RequestInvalid: it is blank or too long.
-            CapabilityNotFound: nothing is registered under the id.
-            DependencyFailed: a store or the encoder did not answer.
+        Raises RequestInvalid: it is blank or too long; CapabilityNotFound: nothing is registered under the id;
+        DependencyFailed: a store or the encoder did not answer.
         """
         Query.parse({"query": text})
         if id not in self.registry.get([id]):

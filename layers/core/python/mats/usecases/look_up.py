@@ -42,8 +42,7 @@ class LookUp:
     def __call__(self, id: Id, audiences: Collection[str] = ()) -> Profile:
         """The profile of a capability, for a caller in these audiences.
 
-        Raises:
-            CapabilityNotFound: there is none, or it is not visible to this caller; the message is the same.
+        Raises CapabilityNotFound: there is none, or it is not visible to this caller; the message is the same.
         """
         profile = self.index.fetch([id]).get(id)
         if profile is None or not Filter(audiences=frozenset(audiences)).sees(profile.visible_to):

@@ -62,9 +62,8 @@ class Probe:
     def call(self, work: Callable[[], T]) -> T:
         """The result of a call. The others wait until the first has ended.
 
-        Raises:
-            ModelRefused: the model refuses, or has refused an earlier call of this run.
-            Exception: any exception of the call.
+        Raises ModelRefused: the model refuses, or has refused an earlier call of this run; Exception: any exception of
+        the call.
         """
         with self._lock:
             if self._refusal:

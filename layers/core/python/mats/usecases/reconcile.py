@@ -42,8 +42,7 @@ class Reconcile:
     def __call__(self, ids: Iterable[Id]) -> Iterator[Progress]:
         """Repair these, a page at a time; a model that refuses one is not called for the others.
 
-        Raises:
-            DependencyFailed: a store did not answer; run it again to resume.
+        Raises DependencyFailed: a store did not answer; run it again to resume.
         """
         run = self.enrich.maker.begin(probe=True)
         for page in in_pages(ids, self.page):

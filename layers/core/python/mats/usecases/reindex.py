@@ -24,8 +24,7 @@ class Reindex:
     def __call__(self, after: Id | None = None, stage: int = 0) -> Iterator[Progress]:
         """Bring a new index into service, a page of profiles at a time; stage 1 only checks, and counts none.
 
-        Raises:
-            DependencyFailed: a store did not answer, or the new index is incomplete at the end; run it again.
+        Raises DependencyFailed: a store did not answer, or the new index is incomplete at the end; run it again.
         """
         target = self.generations.begin()
         if not stage:

@@ -32,8 +32,7 @@ class Resend:
     def __call__(self, changes: Sequence[Change], *, run: Pass) -> Mapping[Id, ChangeResult]:
         """Send those that would need work in this run; the results of the others. No model is called.
 
-        Raises:
-            DependencyFailed: a store or the event bus did not answer; some may have been sent.
+        Raises DependencyFailed: a store or the event bus did not answer; some may have been sent.
         """
         ids = [change.id for change in changes]
         kept = self.profiles.get(ids)
@@ -78,9 +77,8 @@ class SpreadChange:
     def __call__(self, change: NamespaceChange, deadline: Deadline = NO_DEADLINE) -> int:
         """Send them; the number sent. What the deadline leaves no time for goes on in another run.
 
-        Raises:
-            OutOfTime: there was no time to begin.
-            DependencyFailed: the registry or the event path did not answer; some may have been sent.
+        Raises OutOfTime: there was no time to begin; DependencyFailed: the registry or the event path did not answer;
+        some may have been sent.
         """
         if not deadline.allows(SAVE_S):
             raise OutOfTime("the time of this run is up")

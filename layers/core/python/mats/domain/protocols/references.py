@@ -53,8 +53,7 @@ class References:
     def follow(self, value: Json) -> Json:
         """The value that a reference leads to, over further references, with what is beside it; any other value itself.
 
-        Raises:
-            Unresolved: it leads to nothing, out of the folder, or in a circle.
+        Raises Unresolved: it leads to nothing, out of the folder, or in a circle.
         """
         reference: Any = ""
         for _ in range(_MAX_CHAIN):

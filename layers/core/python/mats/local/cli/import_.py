@@ -283,10 +283,8 @@ _BATCH_BYTES = 4_000_000  # With every character escaped, still below the limit 
 def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"]:
     """A client of the service, which is sent this token.
 
-    Raises:
-        typer.BadParameter: the address, or what it was asked, is invalid.
-        SettingsInvalid: the service does not know the token, or the token may not do this.
-        DependencyFailed: it does not answer.
+    Raises typer.BadParameter: the address, or what it was asked, is invalid; SettingsInvalid: the service does not know
+    the token, or the token may not do this; DependencyFailed: it does not answer.
     """
     try:
         from mats import client as api  # noqa: PLC0415 - urllib3, for --url only

@@ -228,8 +228,7 @@ def access_to(
 ) -> Access:
     """Who may reach a service that listens on `host`.
 
-    Raises:
-        typer.BadParameter: others could reach it without a token; the message says what to set.
+    Raises typer.BadParameter: others could reach it without a token; the message says what to set.
     """
     others = _tokens(_token(read_file, "--read-token-file"), _token(write_file, "--write-token-file"))
     book = TokenBook(settings.home, others)

@@ -57,8 +57,7 @@ class TooLarge(Undecodable):
 def decode(content: bytes, *, name: str = "") -> Json:
     """The value of a document. The notation follows from its name, else from its text.
 
-    Raises:
-        Undecodable: it is malformed or beyond the bounds.
+    Raises Undecodable: it is malformed or beyond the bounds.
     """
     if len(content) > MAX_BYTES:
         raise TooLarge(f"is larger than {MAX_BYTES:,} bytes: split it, or use JSON Lines")

@@ -98,8 +98,7 @@ class Report:
 def check_namespace(namespace: str, attribute: str) -> None:
     """Reject an invalid namespace once, before every row has this fault; empty is none.
 
-    Raises:
-        RequestInvalid: with the faults of `attribute`.
+    Raises RequestInvalid: with the faults of `attribute`.
     """
     try:
         if namespace:
@@ -145,8 +144,7 @@ class Importer:
     ) -> None:
         """Register the values of sources; `acknowledge` is called with the size of each batch once it is written.
 
-        Raises:
-            StorageUnusable: the current batch is not written; everything acknowledged is.
+        Raises StorageUnusable: the current batch is not written; everything acknowledged is.
         """
         for source, values in sources:
             self._import(source, values, acknowledge)
@@ -265,11 +263,7 @@ def trust_line(key: Id, assigned: Assigned) -> dict[str, Any]:
 
 
 def parse_trust(value: Json) -> tuple[Id, Assigned]:
-    """The key and the content of a row.
-
-    Raises:
-        RegistrationInvalid: with every fault.
-    """
+    """The key and the content of a row. Raises RegistrationInvalid: with every fault."""
     row: Mapping[str, Any] = value[_TRUST]
     faults = [Fault(f"trust.{name}", "is not a known attribute") for name in sorted(row.keys() - {*_TRUST_ATTRIBUTES})]
     assigned, key = parse_row(row), Id("")

@@ -108,10 +108,8 @@ _UNKNOWN = re.compile(r"\$\{[^}]*\}")
 def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[Source, Stream]]:
     """The tools of each server in a client's configuration; the reason instead, for one that does not list them.
 
-    The tools of a server are in a namespace of its own below `namespace`, without one in that of its address.
-
-    Raises:
-        RequestInvalid: it is no such file on this machine: mats starts no command that another machine names.
+    The tools of a server are in a namespace of its own below `namespace`, without one in that of its address. Raises
+    RequestInvalid: it is no such file on this machine: mats starts no command that another machine names.
     """
     for server in servers_in(path):
         if not is_mats(server):
@@ -121,9 +119,7 @@ def open_servers(path: str, namespace: str, timeout_s: float) -> Iterator[tuple[
 def servers_in(path: str) -> list[ConfiguredServer]:
     """The servers of a client's configuration that are not disabled.
 
-    Raises:
-        RequestInvalid: it is no such file on this machine.
-        Undecodable: it is malformed.
+    Raises RequestInvalid: it is no such file on this machine; Undecodable: it is malformed.
     """
     if is_address(path) or not Path(path).is_file():
         raise RequestInvalid([Fault("--live", "is for the file of an MCP client on this machine")])

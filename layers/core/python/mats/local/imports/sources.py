@@ -58,8 +58,7 @@ class Reading:
 def parse_location(what: Sequence[str]) -> tuple[SourceKind, tuple[str, ...]]:
     """The kind of a source and its location from arguments: `mcp -- COMMAND`, `mcp-registry URL`, a file or an address.
 
-    Raises:
-        RequestInvalid: an address is missing or not valid, or there is more than one source.
+    Raises RequestInvalid: an address is missing or not valid, or there is more than one source.
     """
     match what:
         case ["bedrock"]:
