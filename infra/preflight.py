@@ -20,12 +20,9 @@ from mats.adapters import aws
 from mats.domain.errors import DependencyFailed
 
 _REFUSED = (
-    "AccessDeniedException",
-    "ResourceNotFoundException",
-    "ThrottlingException",
-    "ValidationException",
+    "AccessDeniedException", "ResourceNotFoundException", "ThrottlingException", "ValidationException",
     "ServiceQuotaExceededException",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

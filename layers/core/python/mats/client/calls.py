@@ -24,6 +24,7 @@ from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
 from mats.domain.protocols.openapi import HttpCall
+from mats.domain.protocols.protocol import text_at
 from mats.domain.text.fence import spell_out
 
 if TYPE_CHECKING:
@@ -247,9 +248,8 @@ def _has_succeeded(reply: Mapping[str, Any]) -> bool:
     """True if a reply, of JSON-RPC or HTTP+JSON, has a message, or a task that did not fail."""
     result = reply.get("result", None if reply.keys() & {"jsonrpc", "error"} else reply)
     task = result.get("task", result) if isinstance(result, Mapping) else None
-    status = task.get("status") if isinstance(task, Mapping) else None
-    state = status.get("state") if isinstance(status, Mapping) else ""
-    return task is not None and str(state).lower().removeprefix("task_state_") not in _FAILED
+    state = text_at(task, "status", "state").lower().removeprefix("task_state_")
+    return task is not None and state not in _FAILED
 
 
 def _content(type: str, body: bytes) -> Any:

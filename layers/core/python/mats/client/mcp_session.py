@@ -40,7 +40,7 @@ from pydantic import ValidationError
 from mats.client.bounded_http import HEADERS, BoundedTransport, timeout_reason
 from mats.domain.errors import DependencyFailed
 from mats.domain.protocols.addresses import Unfetchable
-from mats.domain.protocols.protocol import Json, objects
+from mats.domain.protocols.protocol import Json, mapping_at, objects
 from mats.domain.text.words import clean, clip
 
 MAX_BYTES = 20_000_000  # Limit of all that a server sends: of a process, on standard output and on standard error each
@@ -206,20 +206,17 @@ async def _negotiate(dispatcher: JSONRPCDispatcher) -> Session:
         meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
         session = Session(dispatcher, version, meta, {})
         with suppress(MCPError):
-            session = replace(session, declared=_capabilities(await session.request("server/discover", {})))
+            session = replace(
+                session, declared=mapping_at(await session.request("server/discover", {}), "capabilities")
+            )
         return session
     stated = result.get("protocolVersion")
     version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
-    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {}, _capabilities(result))
+    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {}, mapping_at(result, "capabilities"))
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: session.version}}
     )
     return session
-
-
-def _capabilities(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = result.get("capabilities")
-    return given if isinstance(given, Mapping) else {}
 
 
 async def list_tools(session: Session) -> Json:

@@ -272,10 +272,7 @@ def _by_server(value: Json) -> Mapping[str, Json]:
 
 def _result(value: object) -> Mapping[str, Any]:
     """The result of a response, or the result itself."""
-    if not isinstance(value, Mapping):
-        return {}
-    result = value.get("result")
-    return result if isinstance(result, Mapping) else value
+    return mapping_at(value, "result") or mapping_at(value)
 
 
 def tool_registrations(value: Json, source: Source) -> Iterator[MappedValue]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mats import __version__
+from mats.domain.protocols.protocol import mapping_at
 from mats.edge.mcp import tools
 from mats.edge.mcp.tools import McpSession
 
@@ -83,7 +84,7 @@ def reply_to(message: object, session: McpSession, headers: MirroredHeaders | No
     request = _Request(message["id"], message["method"], message.get("params", {}))
     if not isinstance(request.params, dict):
         return request.error(INVALID_PARAMS, "`params` must be an object")
-    if _VERSION in _meta(message) or version not in (None, *WITH_HANDSHAKE):
+    if _VERSION in mapping_at(request.params, "_meta") or version not in (None, *WITH_HANDSHAKE):
         return replace(_reply_stateless(request, session, headers), stateless=True)
     return _dispatch(request, session, _METHODS_AFTER_HANDSHAKE)
 
@@ -102,16 +103,10 @@ def _invalid_reason(message: object) -> str:
     return ""
 
 
-def _meta(message: Message) -> Message:
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta if isinstance(meta, dict) else {}
-
-
 def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:
     """The reply to a request of 2026-07-28, which carries its version and client."""
     version = headers.version if headers else None
-    meta = _meta({"params": request.params})
+    meta = mapping_at(request.params, "_meta")
     missing = [key for key in (_VERSION, _CAPABILITIES) if key not in meta]
     if missing and version not in (None, *SUPPORTED):
         return _unsupported_version(request.id, version)
