@@ -75,15 +75,8 @@ def option(
 ) -> Any:
     """A setting, or a key of the CDK's context. Its default is always valid, and says its type.
 
-    Args:
-        default: Its default.
-        help: Its meaning; `{limits}` stands for them.
-        choices: Its values, if there are a few.
-        limits: Its lowest and highest value.
-        form: That of its values.
-        secret: Whether it is in no representation of the settings.
-        stack: The functions that get it from the key of its name in the CDK's context; none: there is no such key.
-        more: Further metadata.
+    In `help`, `{limits}` stands for its lowest and highest value. A `secret` is in no representation of the settings.
+    `stack` has the functions that get it from the key of its name in the CDK's context; none: there is no such key.
     """
     if limits:
         help = help.format(limits=f"{limits[0]} to {limits[1]}")

@@ -65,19 +65,11 @@ def client(
     called: str = "",
     session: Session | None = None,
 ) -> Any:
-    """A client of a service; makes no call.
+    """A client of a service, in the region of the AWS settings if none is named; makes no call.
 
-    Args:
-        service: As boto3 spells it.
-        region: Empty: the region of the AWS settings.
-        timeout_s: For each read, and for connecting if it is less than 2.
-        attempts: Including the first; above 1 the SDK retries with backoff.
-        connections: Size of the pool: the number of concurrent calls.
-        called: The service's name in messages; default: as boto3 spells it.
-        session: Shared with other clients; default: a new one.
-
-    Raises:
-        NotPermitted: the AWS settings cannot be used; the message names the missing setting.
+    `timeout_s` is for each read, and for connecting if it is less than 2. With `attempts`, the first among them, the
+    SDK retries with backoff; `connections` is the number of concurrent calls, and messages say `called` instead of
+    boto3's name of the service. Raises NotPermitted: the AWS settings cannot be used; the message says which.
     """
     config = Config(
         connect_timeout=min(timeout_s, CONNECT_S),
@@ -112,16 +104,10 @@ def call(
     answers: Collection[str] = (),
     special: Callable[[str, str], DependencyFailed | None] = lambda code, message: None,
 ) -> T:
-    """Run an operation of a client and translate its errors.
+    """Run an operation of a client, which messages call `what`, and translate its errors.
 
-    Args:
-        what: The called service or resource, for messages.
-        operation: The call.
-        answers: Error codes that are expected results: their ClientError is re-raised.
-        special: Gives the error for a code and its text, where it is not one of those; it is asked first.
-
-    Raises:
-        DependencyFailed: there was no answer; NotPermitted if an operator has to act.
+    Codes in `answers` are expected results: their ClientError is re-raised. For any other, `special` is asked first,
+    with its text. Raises DependencyFailed: there was no answer; NotPermitted if an operator has to act.
     """
     try:
         return operation()

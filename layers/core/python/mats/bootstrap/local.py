@@ -38,18 +38,10 @@ _GATHER_S = 0.1  # Seconds that receipts wait for others, to be stored with one 
 def local_system(
     settings: Settings, *, encoder: ports.Encoder | None = None, writer: ports.Writer | None = None, create: bool = True
 ) -> "LocalSystem":
-    """The system over the folder of these settings.
+    """The system over the folder of these settings; an encoder and a writer that are given replace those they name.
 
-    Args:
-        settings: They name the folder.
-        encoder: Replaces the one that the settings name.
-        writer: Replaces the one that the settings name.
-        create: Make a registry where there is none.
-
-    Raises:
-        StorageUnusable: the message says what to do.
-        RegistryNotFound: there is none, and `create` is false.
-        SettingsInvalid: the settings name a system in AWS.
+    Raises StorageUnusable: the message says what to do; RegistryNotFound: there is none, and `create` is false;
+    SettingsInvalid: the settings name a system in AWS.
     """
     if settings.in_aws:
         raise SettingsInvalid(

@@ -99,12 +99,9 @@ class BedrockClient:
     """Calls models within a timeout, and counts the tokens of every response."""
 
     def __init__(self, meter: Meter, *, timeout_s: float, **options: Any) -> None:
-        """Make the client, with options and errors of `aws.client`; no call is made.
+        """Make the client, with other options and the errors of `aws.client`; no call is made.
 
-        Args:
-            meter: Counts the usage.
-            timeout_s: For the connection, and for the whole response.
-            options: Attempts, connections, region and session.
+        `timeout_s` is for the connection, and for the whole response.
         """
         self._client: Any = client("bedrock-runtime", timeout_s=timeout_s, called="Bedrock", **options)
         # botocore has no public way to replace its HTTP session; its other configuration stays in force

@@ -37,9 +37,7 @@ def reconcile(context: typer.Context, after: After = "") -> None:
     _show_outcomes({"compared": len(ids)}, outcomes, system)
 
 
-def reindex(
-    context: typer.Context,
-) -> None:
+def reindex(context: typer.Context) -> None:
     """Fill a new index from the profiles while the current one answers; then switch to it in one step.
 
     Run it after a change of the mapping; after a change of the encoder, also run `mats backfill`. You can interrupt it

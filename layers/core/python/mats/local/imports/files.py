@@ -74,13 +74,8 @@ def _unreadable(name: str, reason: str) -> FileUnreadable:
 def open_file(name: str, home: str = "") -> Iterator[IO[bytes]]:
     """Open a file, decompressed if its name ends in .gz; `-` is standard input.
 
-    Args:
-        name: Its path.
-        home: The folder in which it was found, without links. What has been put in the place of the file since, such as
-            a link out of the folder or a pipe, is not read.
-
-    Raises:
-        FileUnreadable: it does not exist, or is damaged.
+    If it was found in the folder `home`, a path without links, what has been put in its place since, such as a link out
+    of the folder or a pipe, is not read. Raises FileUnreadable: it does not exist, or is damaged.
     """
     with _translate_errors(name):
         if "\0" in name:

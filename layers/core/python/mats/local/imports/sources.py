@@ -128,15 +128,9 @@ def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Itera
 
 
 def _read_beside(file: File, left: list[int], name: str) -> Json:
-    """The value of another document, in the folder that is imported or else that of the file.
+    """The value of another document, by its path from a file, in the folder that is imported or else that of the file.
 
-    Args:
-        file: The document that refers to it.
-        left: How many bytes may be read for this file.
-        name: Its path from the file.
-
-    Raises:
-        Invalid: it lies elsewhere, or cannot be read.
+    `left` is how many bytes may still be read for this file. Raises Invalid: it lies elsewhere, or cannot be read.
     """
     path, home = Path(file.path).parent / name, file.home or str(Path(file.path).parent.resolve())
     is_hidden = any(part.startswith(".") and part.strip(".") for part in Path(name).parts)

@@ -253,17 +253,10 @@ class Sync:
         full: bool = False,
         advance: Callable[[int], None] = lambda count: None,
     ) -> Synced:
-        """Sync one source.
+        """Sync one source; `advance` is called with the number of entries of each batch.
 
-        Args:
-            state: The source and its latest outcome.
-            prune: Remove what it no longer lists.
-            force: Remove even more than a fifth of its entries.
-            full: List a source whole that can list what changed since the last sync.
-            advance: Called with the number of entries of each batch.
-
-        Raises:
-            StorageUnusable: the local registry; what was acknowledged is written.
+        To `prune` removes what it no longer lists, by `force` even more than a fifth of its entries; `full` lists whole
+        a source that can list what changed. Raises StorageUnusable: the local registry; what was acknowledged stays.
         """
         name, before = state.source.name, state.run
         sync = SourceSync(self.target, self.book, name, first=not before.succeeded)
