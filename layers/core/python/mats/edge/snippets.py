@@ -25,7 +25,7 @@ from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.protocols.openapi import HttpCall, media_type_of
 from mats.domain.protocols.openapi_document import FORM, MULTIPART
-from mats.domain.protocols.protocol import namespace_of_url
+from mats.domain.protocols.protocol import mapping_at, namespace_of_url, value_at
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 from mats.edge.schema import Capability
 
@@ -67,8 +67,7 @@ class Snippets(BaseModel):
         call = from_text(profile.invocation)
         if call is None:
             return cls(facts={}, missing=WAYS_TO_CALL[profile.indexed_kind])
-        found = json.loads(profile.input_schema or "{}")
-        schema = found if isinstance(found, dict) else {}
+        schema = mapping_at(json.loads(profile.input_schema or "{}"))
         return cls(
             facts=facts_of(call),
             mcp=client_configuration(call, profile.id) if isinstance(call, McpStdio | McpRemote) else "",
@@ -199,9 +198,8 @@ def _request(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> tuple[str, 
             sent.append(f"{option} {shell_word(each.name + sign + value)}")
         else:
             return None
-    stated = schema.get("properties", {})
-    stated = stated.get(call.body_property or "body", {}) if isinstance(stated, dict) else {}
-    return url, sent, example_of(stated, schema) if call.body else None
+    stated = value_at(schema, "properties", call.body_property or "body")
+    return url, sent, example_of(stated or {}, schema) if call.body else None
 
 
 def _body(media_type: str, body: Any) -> list[str]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from mats.domain.capability.registration import Registration
+from mats.domain.protocols.protocol import mapping_at
 from mats.domain.protocols.references import References
 from mats.domain.text.redaction import is_plain
 
@@ -83,8 +84,7 @@ READS, SAFE, DESTROYS = Effect
 
 def effects_of(descriptor: Mapping[str, Any] | None, method: str = "") -> tuple[Effect, ...]:
     """What an MCP tool's annotations say, as far as they are given, or the method of an HTTP call."""
-    given = (descriptor or {}).get("annotations")
-    hints = given if isinstance(given, Mapping) else {}
+    hints = mapping_at(descriptor, "annotations")
     destroys = hints.get("destructiveHint")
     reads = hints.get("readOnlyHint") is True or method in ("GET", "HEAD")
     stated = ((READS, reads), (SAFE, destroys is False), (DESTROYS, destroys is True or method == "DELETE"))
