@@ -91,3 +91,14 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path):
 def test_a_set_of_a_folder_needs_the_folder():
     with pytest.raises(gate.BaselineInvalid, match="--data"):
         gate.dataset_of("tools", None)
+
+
+def test_queries_that_nothing_serves_are_judged_too(tmp_path):
+    (tmp_path / "s").mkdir()
+    for name, lines in {
+        "corpus.jsonl": ['{"namespace": "a", "name": "b", "kind": "tool"}'],
+        "queries.jsonl": ['{"_id": "1", "text": "x"}', '{"_id": "2", "text": "y"}'],
+        "qrels.tsv": ["query\tdocument\tgrade", "1\ta/b\t1", "2\ta/b\t0"],
+    }.items():
+        (tmp_path / "s" / name).write_text("\n".join(lines) + "\n")
+    assert [bool(query.relevant) for query in gate.dataset_of("s", tmp_path).queries] == [True, False]

@@ -8,7 +8,7 @@ judged.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +96,8 @@ def dataset_of(name: str, data: Path | None) -> Dataset:
         return sample()
     if data is None:
         raise BaselineInvalid([Fault(name, "is a judged data set: name its folder with --data")])
-    return load(data / name)
+    found = load(data / name)
+    return replace(found, queries=[*found.queries, *found.absent])  # the latter are judged by their verdicts
 
 
 def compare(dataset: Dataset, before: Outcomes, now: Outcomes) -> list[Check]:
