@@ -92,7 +92,9 @@ S_co = TypeVar("S_co", bound=Stores, covariant=True)
 LOGGER = logging.getLogger("mats")
 _OPEN_S = 2.0  # Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore
 _THREADS = 256  # Threads start on demand, and an idle one is cheap
-_QUEUED_PER_CORE = 48  # Answers that may wait for retrieval, about a second of work; more are refused
+_QUEUED_PER_CORE, _ANSWERING = 48, 192
+"""Answers that may wait for retrieval, about a second of work; and that retrieve or wait, so that some of the service's
+256 threads are left to refuse more."""
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -344,7 +346,8 @@ def stages_of(settings: Settings, clock: ports.Clock) -> "Stages":
     from mats.usecases.stages import Stages  # noqa: PLC0415 - for answers only
 
     models = DaemonThreads(_THREADS, "model")
-    per_core, cores = _REMOTE_ENCODERS_PER_CORE if settings.has_bedrock_encoder else 1, os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    at_once = cores * (_REMOTE_ENCODERS_PER_CORE if settings.has_bedrock_encoder else 1)
     return Stages(
         clock=clock,
         executor=ThreadPoolExecutor(_THREADS, "stage") if settings.in_aws else CallersThread(),
@@ -354,5 +357,5 @@ def stages_of(settings: Settings, clock: ports.Clock) -> "Stages":
         },
         budgets=budgets_of(settings),
         concurrent=settings.in_aws,
-        gate=FirstComeGate(cores * per_core, longest=cores * _QUEUED_PER_CORE),
+        gate=FirstComeGate(at_once, longest=min(cores * _QUEUED_PER_CORE, max(cores, _ANSWERING - at_once))),
     )
