@@ -177,3 +177,20 @@ def test_events_that_need_no_model_are_completed_by_the_first_run(hundred, monke
     completed = []
     drain(local, completed.append)
     assert (completed, encoder.findable) == ([100], [])
+
+
+def test_a_batch_that_was_begun_early_is_completed_before_it_could_be_taken_again(monkeypatch):
+    began, goes_on, completed = threading.Event(), threading.Event(), []
+
+    def slow(local, on_batch, *, stopped):
+        began.set()
+        goes_on.wait()
+        completed.append(True)
+
+    monkeypatch.setattr(worker, "drain", slow)
+    monkeypatch.setattr(worker, "_STOP_S", 0)
+    with Early(lambda: None).open() as early:
+        early.begin()
+        began.wait()
+        threading.Timer(0.05, goes_on.set).start()
+    assert completed

@@ -22,6 +22,7 @@ MANY = 1_024
 """Waiting events from which on all are made findable before the first is encoded; fewer are complete in seconds."""
 _POLL_S = 0.25
 _RETRY_S = 5
+_STOP_S = 10
 
 LOGGER = logging.getLogger("mats.worker")
 
@@ -174,6 +175,7 @@ class EnrichmentWorker(threading.Thread):
     def _count(self, completed: int) -> None:
         self.completed += completed
 
-    def stop(self) -> None:
+    def stop(self, *, completes_batch: bool = False) -> None:
+        """Begin no further batch. One that is in progress is waited for, by default a few seconds."""
         self._stopped.set()
-        self.join(timeout=10)
+        self.join(None if completes_batch else _STOP_S)

@@ -80,13 +80,13 @@ class Early:
 
     @contextmanager
     def open(self) -> Iterator["Early"]:
-        """At the end, also after an error, no batch is begun any more; one that takes long goes on beside `index`."""
+        """At the end, also after an error, the batch that was begun is completed: `index` would take it once more."""
         with _rare_collections():
             try:
                 yield self
             finally:
                 if self._worker:
-                    self._worker.stop()
+                    self._worker.stop(completes_batch=True)
 
 
 @contextmanager
