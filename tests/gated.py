@@ -47,7 +47,7 @@ HARMLESS = (
     (_BENCH, "_BATCH = 64", "_BATCH = 7"),
     (_BENCH, "            for start in", "            registrations = registrations[::-1]\n            for start in"),
     ("domain/text/words.py", "set(map(stem, content_words(text)))", "{stem(word) for word in content_words(text)}"),
-    ("usecases/discover.py", "first, end = frozenset(ahead), self.k", "first, end = set(ahead), self.k"),
+    ("usecases/discover.py", "list(order.ids[: self.window])", "[*order.ids[: self.window]]"),
 )  # fmt: skip
 
 

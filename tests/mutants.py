@@ -67,7 +67,7 @@ MUTANTS = (
     Mutant(_EXACT, "_MOST = 5", "_MOST = 50"),
     Mutant(_EXACT, "is not Exactness.ID, -profile.trust_or(self.unrated)", "is not Exactness.ID, 0"),
     Mutant(_EXACT, "replace(each, least=NAMED) if each.marks.exact else each", "each"),
-    Mutant("domain/policies/lessons.py", "relevance=max(each.relevance, NAMED)", "relevance=each.relevance"),
+    Mutant("domain/policies/lessons.py", "relevance=max(each.relevance, least)", "relevance=each.relevance"),
     Mutant(_HOLDS, "grade(order[n]) >= own", "grade(order[n]) > own"),
     Mutant(_HOLDS, "order.insert(equals[-1]", "order.insert(equals[0]"),
     Mutant(_RATED, "_AS_NEAR, _MOST_AS_NEAR = 0.9, 4", "_AS_NEAR, _MOST_AS_NEAR = 0.9, 40"),
@@ -163,7 +163,7 @@ MUTANTS = (
     )),
     *(Mutant(f"infra/constructs/{name}.py", before, after) for name, before, after in (
         ("tables", "point_in_time_recovery_enabled=True", "point_in_time_recovery_enabled=False"),
-        ("tables", "deletion_protection=production", "deletion_protection=False"),
+        ("tables", "deletion_protection=self._shared.protected", "deletion_protection=False"),
         ("tables", "removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE", "removal_policy=RemovalPolicy.DESTROY"),
         ("tables", "StreamViewType.KEYS_ONLY if", "StreamViewType.NEW_IMAGE if"),
         ("tables", '"Receipts", "query_id", expires="expires_at"', '"Receipts", "query_id"'),
