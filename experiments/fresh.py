@@ -24,14 +24,15 @@ _ANSWER = tuple(
     f"{_MATS}/{name}"
     for name in (
         "calibration.json", "domain/policies/*.py", "domain/profile/index_fields.py", "domain/profile/profile.py",
-        "domain/profile/wording.py",
-        "domain/protocols/operation_words.py", "domain/search/*.py", "domain/text/acts.py",
+        "domain/profile/wording.py", "domain/protocols/operation_words.py", "domain/search/*.py", "domain/text/acts.py",
         "domain/text/common_words.py", "domain/text/variants.py", "domain/text/words.py",
         "usecases/discover.py", "usecases/found.py", "adapters/sqlite/index.py", "adapters/sqlite/matrix.py",
         "adapters/sqlite/postings.py", "adapters/encoder/*.py",
     )
 )  # fmt: skip
 """What decides which results an answer has, without a language model."""
+_TOLD = tuple(f"{_MATS}/domain/policies/{name}.py" for name in ("lessons", "memory", "reliability", "synonyms"))
+"""Policies that do nothing where operators and callers have told nothing, as in most experiments."""
 _STORE = tuple(f"{_MATS}/{name}" for name in ("adapters/sqlite/*.py", "adapters/encoder/*.py", "usecases/enrich.py"))
 _PROMPT = tuple(f"{_MATS}/{name}" for name in ("prompts/rerank.md", "domain/prompts/rerank_prompt.py"))
 _SERVING = tuple(f"{_MATS}/{name}" for name in ("usecases/stages.py", "usecases/rerank.py"))
@@ -44,7 +45,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "aws-cold": ("functions/*/handler.py", f"{_MATS}/bootstrap/cloud.py", "layers/vendor/requirements.txt"),
     "aws-parity": (*_OPENSEARCH, *_ANSWER, f"{_BENCHMARKS}/aws/__main__.py"),
     "bench-answer": (*_ANSWER, f"{_MATS}/edge/schema.py", "examples/registry.jsonl"),
-    "bench-attacks": (*_ANSWER, f"{_HERE}/attacks/*.py"),
+    "bench-attacks": (*_ANSWER, *_TOLD, f"{_HERE}/attacks/*.py"),
     "bench-console": ("console/*.js", f"{_MATS}/local/console/*.py", f"{_BENCHMARKS}/console.py"),
     "bench-files": (f"{_MATS}/adapters/files/*.py", f"{_BENCHMARKS}/files.py"),
     "bench-import": (*_STORE, f"{_BENCHMARKS}/pipeline.py"),
@@ -55,7 +56,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "bench-rerank": (*_PROMPT, f"{_BENCHMARKS}/reranker.py"),
     "bench-scale": (*_ANSWER, f"{_BENCHMARKS}/serving.py", f"{_HERE}/data/enlarge.py"),
     "bench-scanner": (f"{_MATS}/domain/capability/suspicion.*", f"{_BENCHMARKS}/scanner.py"),
-    "experiment-ablate": (*_ANSWER, f"{_MATS}/domain/learning/*.py", f"{_HERE}/ablate/*.py"),
+    "experiment-ablate": (*_ANSWER, *_TOLD, f"{_MATS}/domain/learning/*.py", f"{_HERE}/ablate/*.py"),
     "experiment-language-model": (
         *_ANSWER,
         *_FORM,
@@ -79,12 +80,13 @@ def sources_of(name: str) -> Sequence[str]:
     """Paths below the repository that a results file depends on, sorted. Raises LookupError: a pattern finds none."""
     study = f"{_HERE}/studies/{name.removeprefix('experiment-').replace('-', '_')}.py"
     found: set[str] = set()
-    for pattern in SOURCES.get(name, (*_ANSWER, *_FORM, study)):
+    patterns = SOURCES.get(name, (*_ANSWER, *_FORM, study))
+    for pattern in patterns:
         matches = {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob(pattern)}
         if not matches:
             raise LookupError(f"{name} depends on {pattern}, which is not there: correct {_HERE}/fresh.py")
         found |= matches
-    return sorted(found)
+    return sorted(found.difference(_TOLD).union(pattern for pattern in patterns if pattern in _TOLD))
 
 
 @cache
@@ -127,7 +129,8 @@ def changes_of(name: str, results: Mapping[str, Any]) -> Iterator[str]:
         yield "their sources were noted"
         return
     now = {path: digest(REPOSITORY / path) for path in sources_of(name)}
-    for path in sorted({*known, *now}):
+    gone = (path for path in known if not (REPOSITORY / path).exists())
+    for path in sorted({*gone, *now}):
         if known.get(path) != now.get(path):
             yield f"{path} changed"
 

@@ -70,6 +70,13 @@ class SqliteReceipts:
             return [receipt_of(row) for row in connection.execute(query, (at, self.retention.now(), most))]
 
 
+_TALLY_ANEW = """
+INSERT INTO tallies (id, caller, successes, failures)
+SELECT outcomes.id, caller, sum(iif(counted = 'succeeded', weight, 0)), sum(iif(counted = 'failed', weight, 0))
+FROM outcomes JOIN reports USING (query_id) WHERE caller = ? AND counted IN ('succeeded', 'failed') GROUP BY outcomes.id
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SqliteOutcomes:
     """The port `Outcomes`. Feedback is recorded in one transaction."""
@@ -119,11 +126,12 @@ class SqliteOutcomes:
     def withdraw_of(self, caller: str) -> int:
         """Delete what a caller reported, but what an operator confirmed; the number of its answers."""
         with self.database.writing() as connection:
-            connection.execute("DELETE FROM tallies WHERE caller = ?", (caller,))
             query = "SELECT query_id FROM reports WHERE caller = ? AND NOT confirmed"
             found = connection.execute(query, (caller,)).fetchall()
             connection.executemany("DELETE FROM outcomes WHERE query_id = ?", found)
             connection.executemany("DELETE FROM reports WHERE query_id = ?", found)
+            connection.execute("DELETE FROM tallies WHERE caller = ?", (caller,))
+            connection.execute(_TALLY_ANEW, (caller,))
             return len(found)
 
 

@@ -105,7 +105,8 @@ class Memory(Policy):
         candidates = [replace(each.candidate, shift=each.candidate.alone) for each in ranked.results]
         before = blend(candidates, ranked.opinion, ranked.scoring)
         if ranked.thresholds.verdict(best_relevance(before)) is Verdict.NONE:
-            return ranked.with_results(before)
+            own = {each.id: each.candidate for each in ranked.results}
+            return ranked.with_results(replace(each, candidate=own[each.id]) for each in before)
         matches = frozenset(each.id for each in before if each.relevance >= ranked.thresholds.match)
         was, by_id = {each.id: place for place, each in enumerate(before)}, {each.id: each for each in ranked.results}
         order = limit_rises(list(was), list(by_id), rises, matches)

@@ -36,9 +36,7 @@ class Reliability(Policy):
 
     def arrange(self, ranked: Ranked) -> Ranked:
         counts = {
-            each.id: replace(each.candidate.counts, rise=0.0)
-            if 0 < each.candidate.rise < math.inf
-            else each.candidate.counts
+            each.id: replace(each.candidate.counts, rise=0.0) if _is_lifted(each.candidate) else each.candidate.counts
             for each in ranked.results
         }
         if not any(counts.values()):
@@ -58,3 +56,8 @@ class Reliability(Policy):
         return ranked.with_results(
             replace(by_id[id], moved=by_id[id].moved or place < was[id]) for place, id in enumerate(after)
         )
+
+
+def _is_lifted(candidate: Candidate) -> bool:
+    """True if votes have lifted a candidate, or made it one."""
+    return candidate.alone == -math.inf or 0 < candidate.rise < math.inf
