@@ -62,9 +62,10 @@ async function route() {
 
 /** Say before a form is filled that a token is needed to send it. */
 async function askToSignIn() {
-  if (token.get() || !(await hasRegistry())) return;
+  const heading = main.querySelector("h1");
+  if (token.get() || !(await hasRegistry()) || !heading?.isConnected) return; // another page may be shown by now
   showSignButton(true);
-  main.querySelector("h1")?.after(h("p", { class: "notice", id: "sign-first" }, "Sign in first: previewing and saving need a token. ",
+  heading.after(h("p", { class: "notice", id: "sign-first" }, "Sign in first: previewing and saving need a token. ",
     h("button", { type: "button", onclick: toggleSignIn }, "Sign in now")));
 }
 
