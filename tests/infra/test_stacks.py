@@ -504,27 +504,18 @@ def test_the_numbers_that_the_path_suite_plays_outlive_an_outage_of_an_afternoon
     followed = [queue for queue in queues_of(any_deployment).values() if queue.dead]
     assert {queue.name for queue in followed} == {"mats-changes", "mats-reports"}
     for queue in followed:
-        assert timedelta(hours=4) <= (queue.limit or 0) * queue.visibility <= queue.retention / 2
+        assert queue.limit == MAX_RECEIVES
+        assert timedelta(hours=4) <= queue.limit * queue.visibility <= queue.retention / 2
         assert queue.dead
         assert queue.dead.retention >= queue.retention
     for stream in streams_of(any_deployment):  # Lambda tries until the record is too old, a little before it expires
         assert timedelta(hours=12) <= timedelta(seconds=stream["MaximumRecordAgeInSeconds"]) < timedelta(hours=24)
         assert (stream.get("MaximumRetryAttempts", -1), stream["BisectBatchOnFunctionError"]) == (-1, True)
+        assert (stream["FunctionResponseTypes"], stream["StartingPosition"]) == (
+            ["ReportBatchItemFailures"],
+            "TRIM_HORIZON",
+        )
         assert stream["DestinationConfig"]["OnFailure"]["Destination"].endswith("-dead")
-
-
-def test_what_fails_is_tried_until_it_is_given_up_and_kept_then(any_deployment: Deployment):
-    for stream in streams_of(any_deployment):
-        assert stream.get("MaximumRetryAttempts", -1) == -1  # as often as its age allows
-        assert stream["MaximumRecordAgeInSeconds"] == 20 * 3_600  # a stream keeps records for 24 hours
-        assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-        assert stream["StartingPosition"] == "TRIM_HORIZON"
-    for name in ("PathChanges", "PathReports"):
-        queue = any_deployment.one("AWS::SQS::Queue", name)
-        assert queue["RedrivePolicy"]["maxReceiveCount"] == MAX_RECEIVES == 12
-        assert queue["MessageRetentionPeriod"] == 7 * 86_400
-    dead = [each for each in any_deployment.all("AWS::SQS::Queue") if each["QueueName"].endswith("-dead")]
-    assert {each["MessageRetentionPeriod"] for each in dead} == {14 * 86_400}
 
 
 def test_another_engine_upgrades_the_domain_and_the_functions_know_its_scores():
