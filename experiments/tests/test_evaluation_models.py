@@ -163,13 +163,6 @@ def picking(exchange: Exchange) -> Reply | None:
     return Reply(tool_reply("try", {"number": f"t{turn}"}))
 
 
-def test_baselines_return_the_models_pick(server, settings):
-    server.play = picking
-    assert {answer.ranked for answer in answers("full-ctx", settings).values()} == {("n/t1",)}
-    assert {answer.ranked for answer in answers("search-and-pick", settings).values()} == {("n/t1",)}
-    assert {answer.ranked for answer in answers("trial-and-err", settings).values()} <= {(f"n/t{n}",) for n in range(6)}
-
-
 @pytest.mark.parametrize("model", PAPERS.values())
 def test_every_model_of_the_paper_reranks_and_converses(server, settings, model):
     settings = replace(settings, rerank_model=model, encoder="none")

@@ -1,7 +1,6 @@
 """The tree keeps the shape that the documentation says it has."""
 
 import ast
-import logging
 import os
 import re
 from collections.abc import Iterator
@@ -9,27 +8,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers/core/python/mats"
-
-
-@pytest.fixture
-def loggers_stay_on() -> Iterator[None]:
-    """Linting imports configures logging, which switches every logger off that is there already."""
-    loggers = [logger for logger in logging.Logger.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
-    before = {logger: logger.disabled for logger in loggers}
-    yield
-    for logger, disabled in before.items():
-        logger.disabled = disabled
-
-
-def test_dependencies_point_inward(loggers_stay_on, monkeypatch, capsys):
-    from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
-
-    monkeypatch.chdir(ROOT)
-    assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS, capsys.readouterr().out
 
 
 def test_what_the_stacks_import_of_mats_is_there():

@@ -2,32 +2,24 @@
 
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mats.adapters.clock import SystemClock
 from mats.bootstrap import models as bootstrap
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, ReplyUnusable
 from mats.settings import Settings
-from mats.usecases.stages import Budgets
-from tests.aws.bedrock import Act, BedrockServer, Cut, Drip, Exchange, Play, Raw, Refuse, Stall, tool_reply
+from tests.aws.bedrock import Act, BedrockServer, Cut, Exchange, Play, Raw, Refuse, Stall, tool_reply
 from tests.bedrock.conftest import aws_settings, models_of
 from tests.builders import a_registration
 from tests.integration.bedrock_workbench import (
     HASTE_S,
     LITE,
     MICRO,
-    PATIENCE_S,
-    QUERY,
     REFUND,
     SHOWN,
     TITAN,
-    UNJUDGED,
     Bench,
     assert_nothing_comes_of_it,
-    discover_with,
-    ranking,
 )
 
 JUDGED = json.dumps(tool_reply("judge", {"t": "tool", "s": [1, 2, 3]})).encode()
@@ -118,29 +110,6 @@ NO_REPLIES: dict[str, Act] = {
 def test_any_network_failure_drops_only_the_signal_of_the_reranker(server, bench, hasty, what):
     server.play = always(NO_REPLIES[what])
     assert_nothing_comes_of_it(hasty if "silent" in what else bench)
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(
-    ("patience_s", "said"),
-    [(HASTE_S, "Read timeout"), (PATIENCE_S, "rerank took longer than 300 ms")],
-    ids=["client's patience", "budget"],
-)
-def test_a_slow_reply_ends_with_the_budget(patience_s, said):
-    with (
-        ThreadPoolExecutor() as threads,
-        ThreadPoolExecutor() as models,
-        BedrockServer(always(Drip(JUDGED, HASTE_S / 4))) as dripping,  # ends first, and the call that waits with it
-    ):
-        discover = discover_with(
-            reranker=Bench(dripping, patience_s=patience_s).reranker,
-            clock=SystemClock(), executor=threads, models={"rerank": models}, budgets=Budgets(rerank_ms=300),
-        )  # fmt: skip
-        shortlist = discover.answer(QUERY)
-    assert (shortlist.degraded, shortlist.without) == (("llm",), ("neural",))
-    assert ranking(shortlist) == UNJUDGED
-    assert said in shortlist.trace.faults[0]
-    assert shortlist.trace.took_ms["total"] <= 300 + 50
 
 
 def test_a_service_that_is_gone_is_an_error_and_used_again_when_it_is_back():

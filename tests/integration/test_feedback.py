@@ -53,19 +53,6 @@ def test_the_command_says_how_to_report(stocked):
     assert "Report" not in stocked("search", "money back", "--namespace", "com.nobody").out
 
 
-def test_wrong_use_is_explained(stocked):
-    answer = stocked("search", "--json", "--limit", "1", "money back").json
-    for arguments, text in [
-        ((answer["query_id"],), "`outcomes`, `missing`, or both"),
-        ((answer["query_id"], "--failed", "com.acme/nothing"), "is not among the results"),
-        (("unknown", "--missing", "a stamp"), "use the `query_id` of an answer"),
-    ]:
-        told = stocked("feedback", *arguments)
-        assert told.code in (1, 2)
-        assert text in told.err
-    stocked("feedback", answer["query_id"], "--missing", "x", MATS_RECEIPT_DAYS="0").fails(1, "MATS_RECEIPT_DAYS is 0")
-
-
 def test_the_client_reports(service):
     with Client(service.url) as client:
         answer = client.discover("money back for a payment")
@@ -84,15 +71,6 @@ def test_previews_and_evaluations_leave_no_receipts(tmp_path):
     assert stocked("import", "-", stdin=rows(*ITEMS)).code == 0
     assert stocked("preview", "-", "--json", stdin=json.dumps(ITEMS[0]).encode()).code == 0
     assert sql(stocked.home / "mats.db", "SELECT * FROM receipts") == []
-
-
-def test_a_backup_has_the_reports_and_a_restored_registry_takes_feedback(stocked, tmp_path):
-    answer = stocked("search", "--json", "money back").json
-    first = answer["results"][0]["id"]
-    assert stocked("backup", str(tmp_path / "copy.db")).code == 0
-    other = Mats(tmp_path / "home")
-    assert other("restore", str(tmp_path / "copy.db")).code == 0
-    assert other("feedback", answer["query_id"], "--succeeded", first).code == 0
 
 
 def test_reports_change_the_reliability_of_a_capability_and_not_its_trust(stocked, service):

@@ -25,15 +25,6 @@ def refunds(mats: Mats) -> Mats:
     return mats
 
 
-def test_no_tool_that_the_caller_cannot_call_comes_before_an_equal_that_it_can(refunds: Mats):
-    found = refunds("search", REQUEST, "--holds", '{"transports": ["mcp"]}', "--json").json["results"]
-    unfit = [bool(result["unfit"]) for result in found]
-    assert unfit.count(False) == 3
-    assert True in unfit
-    assert unfit == sorted(unfit)
-    assert not any(result["unfit"] for result in refunds("search", REQUEST, "--json").json["results"])
-
-
 def test_what_the_caller_asks_to_leave_out_is_listed_with_the_reason(refunds: Mats):
     holds = json.dumps({"transports": ["mcp"], "leave_out": True})
     found = refunds("search", REQUEST, "--holds", holds, "--json").json

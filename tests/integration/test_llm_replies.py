@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.llm import LlmReranker, LlmWriter, ModelReply, Question, ToolCall
+from mats.adapters.llm import LlmWriter, ModelReply, Question, ToolCall
 from mats.bootstrap import models as bootstrap
 from mats.domain.errors import ReplyUnusable
 from mats.domain.prompts.usage import Usage
-from tests.builders import a_profile, a_registration
+from tests.builders import a_registration
 from tests.integration.bedrock_workbench import FIVE
 
 
@@ -66,11 +66,6 @@ def test_an_unusable_reply_gets_one_retry_that_names_the_error_and_a_second_one_
     assert writer.ask.replies == []
 
 
-def test_a_json_object_in_text_counts_like_a_tool_call():
-    writer = a_writer(said(f"```json\n{json.dumps(FIVE)}\n```"))
-    assert writer.describe(a_registration()).enrichment.summary == FIVE["summary"]
-
-
 @pytest.mark.parametrize(("end", "level"), [
     ('"risk": "ste', "unclear"), ('"risk"', "unclear"), ('"risk": "steers", "span": "', "unclear"),
     ('"risk": "steers", "span": "Gives money bac', "steers"),
@@ -81,10 +76,3 @@ def test_a_reply_that_is_cut_off_in_its_risk_keeps_the_fields(reply, end, level)
     writer = a_writer(reply("describe", f"{json.dumps(FIVE)[:-1]}, {end}", stop="max_tokens"))
     written = writer.describe(a_registration(description="Gives money back to customers."))
     assert (written.enrichment.summary, written.risk.level) == (FIVE["summary"], level)
-
-
-def test_complete_scores_of_a_truncated_reply_count():
-    script = Script(said('{"t": "tool", "s": [90, 40, 7', stop="max_tokens"))
-    reranker = LlmReranker(ask=script, name="m", text=bootstrap.prompt("rerank"))
-    result = reranker.rerank("x", [a_profile(name=name) for name in "abc"])
-    assert (result.scores, result.cut_off, result.intent) == ((0.9, 0.4), True, "tool")

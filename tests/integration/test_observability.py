@@ -7,17 +7,16 @@ import signal
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.command import ask as send
+from tests.command import ask
 from tests.conftest import ROOT
 from tests.integration.conftest import Service, serving, tool, wait_until
-from tests.integration.test_shared_service import READ, WRITE, ask, files
 
 ITEMS = [tool("refund", description="Give money back for a payment")]
 QUERY = "give \x1b[31m\u202emoney back"
 
 
-def samples(service: Service, token: str = "") -> dict[tuple, float]:
-    reply = ask(service, "GET", "/metrics", token=token)
+def samples(service: Service) -> dict[tuple, float]:
+    reply = ask(service, "/metrics")
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
     families = list(text_string_to_metric_families(reply.text))
     return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
@@ -47,7 +46,7 @@ PAGE, DASHBOARD = ROOT / "docs/how-to-observe.md", ROOT / "examples/grafana-dash
 
 def test_dashboard_and_page_name_what_the_service_has_and_the_page_all_of_it(mats):
     with serving(mats) as service:
-        text = send(service, "/metrics").text
+        text = ask(service, "/metrics").text
     families = set(re.findall(r"^# TYPE (mats_\w+|process_\w+) ", text, re.MULTILINE))
     queries = [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
     queried = re.findall(r"\b(?:mats|process)_[a-z_]+", " ".join([*queries, PAGE.read_text()]))
@@ -57,17 +56,10 @@ def test_dashboard_and_page_name_what_the_service_has_and_the_page_all_of_it(mat
     assert own - set(re.findall(r"\bmats_[a-z_]+", PAGE.read_text())) == set()
 
 
-def test_with_tokens_metrics_need_one(mats, tmp_path):
-    with serving(mats, *files(tmp_path)) as service:
-        assert ask(service, "GET", "/metrics")[0] == 401
-        assert samples(service, READ)["mats_requests_total", "GET", "/metrics", "401"] == 1
-        assert samples(service, WRITE)
-
-
 @pytest.mark.parametrize("texts", ["text", "hash"])
 def test_with_json_each_line_of_stderr_is_an_object(mats, texts):
     with serving(mats, settings={"MATS_LOG_FORMAT": "json", "MATS_LOG_QUERIES": texts}) as service:
-        reply = send(service, "/discover", {"query": QUERY}, method="POST", x_request_id="mine-1")
+        reply = ask(service, "/discover", {"query": QUERY}, method="POST", x_request_id="mine-1")
         assert reply.headers["x-request-id"] == "mine-1"
         service.process.send_signal(signal.SIGINT)
         assert service.process.stderr

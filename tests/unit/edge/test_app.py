@@ -39,14 +39,6 @@ def found(*arguments: Any, **more: Any) -> set[str]:
 BROKEN = replace(APPLICATION, audiences_of=raising(DependencyFailed("mats-callers in account 123456789012 denies it")))
 
 
-def test_audiences_come_only_from_the_authorizer():
-    path, forged = f"/capabilities/{SECRET.id}", {"audiences": "finance", "X-Audiences": "finance"}
-    assert [ask(path).status, ask(path, headers=forged).status, ask(path, audiences=["finance"]).status] == [
-        404, 404, 200,
-    ]  # fmt: skip
-    assert SECRET.id not in found(headers=forged)
-
-
 def test_iam_role_has_the_audiences_operators_gave_it():
     asked = []
 

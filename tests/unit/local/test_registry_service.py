@@ -16,16 +16,12 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import (
     CapabilityNotFound,
     DependencyFailed,
-    KindConflict,
-    PreconditionFailed,
-    RegistrationInvalid,
     RequestInvalid,
     StorageUnusable,
 )
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed, fingerprint
 from mats.evaluation.systems.workbench import index_changes
-from mats.local.cli.registry import counts
 from mats.local.console import api as files
 from mats.local.console import capability_list
 from mats.local.console.api import precondition
@@ -161,32 +157,6 @@ def test_a_write_returns_although_no_worker_makes_it_findable(local, service):
     drain(local)
     assert service.put(REFUND, an_item(), ANY) == {"id": REFUND, "placed": Placed.UNCHANGED, "findable": True}
     assert service.put(REFUND, an_item(version="2"), ANY)["findable"] is False  # what is found is the one before
-
-
-def test_a_write_fails_when_its_precondition_does(local, service):
-    with pytest.raises(PreconditionFailed):
-        service.put(REFUND, an_item(), precondition('"seen"', None))
-    assert local.stores.registry.get([REFUND]) == {}
-    service.put(REFUND, an_item(), ANY)
-    with pytest.raises(PreconditionFailed):
-        service.put(REFUND, an_item(version="2"), precondition(None, "*"))
-    with pytest.raises(PreconditionFailed):
-        service.remove(REFUND, precondition('"seen"', None))
-    with pytest.raises(KindConflict):
-        service.put(REFUND, an_item(kind="agent"), ANY)
-    with pytest.raises(RegistrationInvalid, match=r"com\.acme\.pay/other"):
-        service.put(Id("com.acme.pay/other"), an_item(), ANY)
-    assert local.stores.registry.get([REFUND])[REFUND] == an_item()
-    assert service.remove(REFUND, precondition(f'"{service.get(REFUND)["etag"]}"', None))["removed"]
-    with pytest.raises(CapabilityNotFound):
-        service.remove(REFUND, precondition('"seen"', None))
-
-
-def test_a_preview_changes_nothing(local, service):
-    told = service.preview(an_item())
-    assert told["placed"] == "new"
-    json.dumps(told)
-    assert counts(local)["registered"] == local.stores.queue.depth().waiting == 0
 
 
 def test_pages_stay_consistent_while_rows_come_and_go(local, service):

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mats.domain.policies.seniority import Seniority, find_newcomers
-from mats.domain.profile.profile import Cause, Profile
+from mats.domain.policies.seniority import Seniority
 from mats.domain.search.blend import Opinion, Scoring, TrustRule, blend
 from mats.domain.search.candidate import Candidate, Exactness, Marks
 from mats.domain.search.scale import Scale
@@ -74,14 +73,3 @@ def test_neither_an_exact_match_nor_an_order_by_the_reranker_is_changed():
         for name, trust, cosine in (("rated", 60, 0.60), ("unrated", None, 0.62))
     ]
     assert rank(pair, {pair[0].id: 0.5, pair[1].id: 0.9}, Seniority(50))[0].id == pair[1].id
-
-
-def test_who_registers_after_a_review_of_the_same_day_is_new():
-    def registered(name: str, time: str, **about: object) -> Profile:
-        since = f"2026-01-02T{time}:00+00:00"
-        return a_profile(name=name).model_copy(update={"first_registered": since, **about})
-
-    reviewed = Cause(event_id="e", time="2026-01-02T10:00:00+00:00")
-    rated = registered("rated", "08:00", trust=80, cause=reviewed)
-    before, after = registered("before", "09:00"), registered("after", "12:00")
-    assert find_newcomers([rated, before, after], rated.registered_s, NOW_S) == {2}

@@ -539,10 +539,3 @@ def test_unread_reports_degrade_the_answer_and_nothing_else():
     shortlist = told_by(raising(DependencyFailed("no answer")), REFUND, GEOCODE).answer(QUERY)
     assert "reliability" in shortlist.degraded
     assert ids(shortlist) == ids(told_by(None, REFUND, GEOCODE).answer(QUERY))
-
-
-def test_a_reply_with_more_scores_than_candidates_cannot_be_used():
-    reranker = ScriptedReranker(lambda query, candidates: RerankResult(scores=(0.5,) * (len(candidates) + 1)))
-    shortlist = discover_over(indexed(*THREE), reranker=reranker).answer(Query(query="money back"))
-    assert "llm" in shortlist.degraded
-    assert all(Signal.LLM not in result.signals for result in shortlist.ranked)

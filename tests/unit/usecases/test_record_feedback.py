@@ -30,12 +30,6 @@ def record() -> RecordFeedback:
     return RecordFeedback(receipts=receipts, outcomes=MemoryOutcomes(), clock=FakeClock(), days=30)
 
 
-def test_new_outcomes_are_returned_once(record):
-    feedback = a_feedback(a_receipt(), (PAY, Event.SELECTED), (PAY, Event.SUCCEEDED))
-    assert len(record(feedback)) == 2
-    assert len(record(feedback)) == 0
-
-
 @pytest.mark.parametrize(
     "feedback",
     [
