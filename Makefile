@@ -53,13 +53,13 @@ test: check ## Run every check and every test that needs only Python (WORKERS=N,
 	@$(PYTEST) -m timing $$(grep -rl mark.timing --include='test_*.py' tests)
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers and test-long run it."
 
-test-servers: setup $(INFRA) $(SERVERS) $(FUNCTIONS) ## Run the tests that need OpenSearch, DynamoDB, Lambda, the CDK, a browser or the data sets (SERVER_WORKERS=N)
+test-servers: setup $(INFRA) $(SERVERS) $(FUNCTIONS) ## Run the tests that need servers, the CDK, a browser or the data sets (SERVER_WORKERS=N)
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
 
 LONG := kills engines frameworks gate
 SLICE ?= $(LONG)
-test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run kill points, OpenSearch 3, agent frameworks with the container, the whole gate, a rehearsed deployment (SLICE="kills engines frameworks gate rehearsal" for some)
+test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run the tests that take minutes (SLICE="kills engines frameworks gate rehearsal" for some)
 	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate rehearsal,$(SLICE))); \
 	test -z "$(filter-out gate rehearsal,$(SLICE))" || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
 	@$(if $(filter gate,$(SLICE)),$(MAKE) --no-print-directory gate)
@@ -84,7 +84,7 @@ evaluate: setup ## Run the paper's experiments on DATA, then render tables and f
 ablate: setup ## Measure each policy of an answer with and without it on DATA; fail if one loses where it must do nothing
 	@$(BIN)/python -m experiments ablate --data $(DATA) --results $(RESULTS)
 
-gate: setup ## Fail if answers lost queries since the baselines, on the sample and, where it is there, on DATA (SETS="tools skills" for some, UPDATE=1 renews the baselines)
+gate: setup ## Fail if answers got worse since the baselines, on the sample and on DATA (SETS="tools skills", UPDATE=1)
 	@$(BIN)/mats gate --baseline examples/baseline.json $(if $(UPDATE),--update)
 	@test ! -d $(DATA) || $(BIN)/mats gate --baseline experiments/baseline.json --data $(DATA) $(SETS:%=--set %) $(if $(UPDATE),--update)
 
@@ -101,7 +101,7 @@ calibrate: setup ## Fit score constants and verdict thresholds on DATA
 readme: setup ## Render the parts of README and docs that come from experiments/results
 	@$(BIN)/python -m experiments readme
 
-fresh: setup ## Measure anew what is older than the code it depends on, and render it (FRESH="bench-latency" for some; list: python -m experiments.fresh)
+fresh: setup ## Measure anew the results that are older than their code, and render them (FRESH="bench-latency" for some)
 	@$(BIN)/python -m experiments.fresh --data $(DATA) --run $(FRESH)
 	@$(BIN)/python -m experiments report
 	@$(MAKE) --no-print-directory readme
@@ -131,8 +131,9 @@ lock: setup ## Pin the newest versions that pyproject.toml allows
 
 audit: setup ## Ask the advisories of PyPI about every pinned package; needs the network
 	@$(PIP) uv
-	@for file in requirements.txt requirements/*.txt layers/*/requirements.txt; do echo "$$file"; \
-	$(BIN)/uv tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --progress-spinner off -r $$file || exit 1; done
+	@failed=0; for file in requirements.txt requirements/*.txt layers/*/requirements.txt; do echo "$$file"; \
+	$(BIN)/uv tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --progress-spinner off -r $$file || failed=1; \
+	done; exit $$failed
 
 # --- layers, cost, smoke ---
 
@@ -157,7 +158,7 @@ cost: setup ## Estimate a month in AWS, by service and size (COST="--queries 1e6
 smoke: setup ## Put an item, wait for its profile, find it through the API at URL, remove it (SMOKE=--help)
 	@$(BIN)/python -m infra.smoke $(if $(URL),--url $(URL)) $(SMOKE)
 
-maintain: setup ## Run a task in AWS: reconcile, reindex, rollback, retire, backfill, relearn or versions (TASK=reconcile MAINTAIN=--help)
+maintain: setup ## Run a task of maintenance in AWS (TASK=reconcile, reindex, ...; MAINTAIN=--help)
 	@$(BIN)/python -m infra.maintain $(TASK) $(MAINTAIN)
 
 # --- infra: docs/aws.md ---
@@ -184,8 +185,7 @@ $(SERVERS): requirements/servers.txt | $(READY)
 
 $(FUNCTIONS): layers/vendor/requirements.txt layers/files/requirements.txt layers/jwt/requirements.txt | $(READY)
 	@echo "Installing the wheels of the functions' own Python into .venv."
-	@$(BIN)/python -m tests.aws.python || test -z "$(MATS_REQUIRE_SERVERS)"
-	@touch $@
+	@if $(BIN)/python -m tests.aws.python; then touch $@; else test -z "$(MATS_REQUIRE_SERVERS)"; fi
 
 $(SITE): requirements/site.txt | $(READY)
 	@$(PIP) --require-hashes -r $<
