@@ -29,21 +29,6 @@ def copy(tmp_path):
     return folder
 
 
-def test_loader_reports_the_problem_of_its_copy(run, copy, tmp_path):
-    done = run("dataset", "toolret", copy, tmp_path / "set", "--json")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["sources"][0]["unregistered"] == 5
-    assert found["left_out"]["label of a broken source, not registered"] == 5
-    assert any("most labels embed one document" in said for said in found["suspicions"])
-
-
-def test_set_is_overwritten_only_with_force(run, copy, tmp_path):
-    assert run("dataset", "toolret", copy, tmp_path / "set").exit_code == 0
-    assert run("dataset", "toolret", copy, tmp_path / "set").exit_code == 1
-    assert run("dataset", "toolret", copy, tmp_path / "set", "--view", "agents", "--force").exit_code == 0
-
-
 def test_what_it_makes_can_be_checked(run, copy, tmp_path):
     run("dataset", "toolret", copy, tmp_path / "set")
     done = CliRunner().invoke(mats, ["dataset", "check", str(tmp_path / "set")])

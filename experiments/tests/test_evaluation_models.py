@@ -22,7 +22,6 @@ from mats.evaluation.systems.workbench import Workbench
 from mats.settings import TITAN, Settings
 from tests.aws.bedrock import Answer as Reply
 from tests.aws.bedrock import BedrockServer, Exchange, Refuse, tool_reply
-from tests.bedrock.conftest import aws_settings
 from tests.builders import a_registration
 
 ASKING = ("full-ctx", "search-and-pick", "trial-and-err", "pipeline-bm25", "pipeline-dense", "pipeline-hybrid")
@@ -107,30 +106,6 @@ def test_a_second_run_makes_no_calls_and_gives_the_same_answers(server, settings
         )  # fmt: skip
         stage = "rerank" if name in PIPELINES else "llm"
         assert answer.took_ms["total"] >= answer.took_ms[stage] > 0
-
-
-def test_a_cached_rerank_has_the_latency_of_the_original_call(running, settings):
-    with BedrockServer(delay_s=0.2) as slow, aws_settings(slow.client_environment()):
-        first, second = (answers("pipeline-bm25", settings)["q0"] for _ in range(2))
-    assert second.cached == 1
-    assert second.took_ms["rerank"] >= 200
-    assert second.took_ms["total"] >= second.took_ms["rerank"]
-    assert first.took_ms["rerank"] >= 200
-
-
-def test_a_run_that_was_cut_short_is_resumed(server, settings):
-    def after_two(exchange: Exchange) -> Refuse | None:
-        return Refuse("ValidationException") if exchange.operation == "Converse" and len(converse(server)) > 2 else None
-
-    server.play = after_two
-    first = answers("pipeline-bm25", settings)
-    assert sum(bool(answer.failed) for answer in first.values()) == 3
-    server.play = None
-    server.exchanges.clear()
-    second = answers("pipeline-bm25", settings)
-    assert [answer.failed for answer in second.values()] == [""] * 5
-    assert [answer.cached for answer in second.values()] == [1, 1, 0, 0, 0]
-    assert len(converse(server)) == 3
 
 
 def test_failures_in_a_row_open_no_circuit_breaker(server, settings):

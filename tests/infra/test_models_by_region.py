@@ -1,13 +1,11 @@
 """Which models a deployment calls in a region, and that functions and operators may invoke these and nothing else."""
 
 import json
-import re
 from collections.abc import Iterator
 
 import pytest
 
 from infra.context import ContextInvalid, check_region, parse
-from infra.inference_profiles import FAMILIES
 from mats.settings import Settings
 from tests.aws import iam
 from tests.aws.deployment import Deployment, Unresolvable, texts
@@ -77,12 +75,6 @@ def test_each_may_invoke_its_models_where_the_region_sends_them_and_nowhere_else
     other = profile(deployed, "us.anthropic.claude-haiku-4-5-20251001-v1:0")
     assert not iam.allowed(allowed, "bedrock:InvokeModel", other)
     assert set(invoked(deployed, allowed, through=other)) == directly
-
-
-@pytest.mark.parametrize("region", FAMILIES[0].regions)
-def test_every_known_region_has_models(region: str):
-    settings = Settings.from_env(function(deployment(region=region), "discovery")["Environment"]["Variables"])
-    assert re.fullmatch(rf"((us|eu|apac)\.)?{RERANKER}", settings.rerank_model)
 
 
 NOVA_2 = {

@@ -29,7 +29,3 @@ def test_command_prints_the_tools(stocked, format):
     bare = stocked("search", QUERY, "--format", format)
     assert bare.json == whole.json["output"]
     assert (bare.code, bare.err) == (0, "")
-
-
-def test_a_format_that_is_none_is_refused(stocked):
-    assert stocked("search", QUERY, "--format", "gemini").code == 2

@@ -61,22 +61,6 @@ def test_any_text_has_a_unit_vector(encoder, text: str):
     assert math.sqrt(sum(x * x for x in vector)) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("text", "readable"),
-    [
-        ("refund a customer's card payment", True),
-        ("jira ticket", True),
-        ("Lichter im Wohnzimmer einschalten", False),
-        ("devolver el dinero de un pago con tarjeta", False),
-        ("查询天气预报", False),
-        ("вернуть деньги за платеж картой", False),
-        ("", True),
-    ],
-)
-def test_the_default_encoder_reads_english(exact: LocalEncoder, text: str, readable: bool):
-    assert exact.reads(text) is readable
-
-
 def test_many_texts_have_their_vectors_in_order(exact: LocalEncoder):
     texts = [f"{'pay ' * (n % 7)}invoice {n}" for n in range(30)]
     together = exact.encode_documents(texts)

@@ -66,7 +66,7 @@ def test_the_client_reports(service):
             client.feedback(answer.query_id, {first: ["failed", "succeeded"]})
 
 
-def test_previews_and_evaluations_leave_no_receipts(tmp_path):
+def test_previews_leave_no_receipts(tmp_path):
     stocked = Mats(tmp_path / "home")
     assert stocked("import", "-", stdin=rows(*ITEMS)).code == 0
     assert stocked("preview", "-", "--json", stdin=json.dumps(ITEMS[0]).encode()).code == 0

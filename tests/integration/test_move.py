@@ -143,19 +143,15 @@ def test_a_backup_made_while_serving_can_be_restored_into_an_empty_folder_only(f
     assert dump(other, "registry") == before
 
 
-@pytest.mark.parametrize("way", ["backup", "export"])
-def test_a_held_change_stays_hidden_wherever_it_is_carried(filled: Mats, other: Mats, tmp_path, way: str):
+def test_a_held_change_stays_hidden_in_a_backup(filled: Mats, other: Mats, tmp_path):
     item = {**tool("refund", description="Give money back", provider="Acme"), "endpoint": "https://a.example"}
     filled("add", "-", stdin=rows(item))
     filled("review", REFUND, "--approve")
     filled("add", "-", stdin=rows({**item, "endpoint": "https://evil.example"}))
     assert [one["id"] for one in filled("review", "--json").json["waiting"]] == [REFUND]
     file = str(tmp_path / "file")
-    assert filled(way, file).code == 0
-    if way == "backup":
-        other("restore", file)
-    else:
-        other("import", "--with-trust", file)
+    assert filled("backup", file).code == 0
+    other("restore", file)
     assert REFUND not in [one["id"] for one in other("search", "money back", "--json").json["results"]]
     assert "https://evil.example" in other("review", REFUND).out
 
@@ -198,8 +194,8 @@ ODD = {
     "assignment": "UPDATE trust SET assigned = '7'",
     "number as text": "INSERT INTO tallies VALUES ('a/b', 'c', 'many', 1)",
     "outcome": "INSERT INTO outcomes VALUES ('q', 'a/b', '[\"odd\"]', NULL, 0)",
-    "receipt": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '7', '', '', 0.5, 0, '[]', 'mini', x'0102', 1)",
-    "vector": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 0.5, 0, '[]', 'mini', x'01', 1)",
+    "receipt": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '7', '', '', 0, '[]', 'mini', x'0102', 1)",
+    "vector": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 0, '[]', 'mini', x'01', 1)",
 }
 """What a restore refuses."""
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from mats.domain.capability.capability import Kind
-from mats.evaluation.data.datasets import load
 from mats.evaluation.measures import NAMES
 from tests.integration.conftest import Mats
 
@@ -36,11 +35,6 @@ def test_the_kind_filter_gives_that_kind_and_fills_the_list(whole: Mats, kind: K
     results = whole("search", "analyse the sentiment of customer reviews", "--kind", kind, "--json").json["results"]
     assert len(results) == 15
     assert {r["kind"] for r in results} == {kind}
-
-
-def test_ids_are_unique_over_all_sets(data):
-    ids = [r.id for name in SETS for r in load(data / name).registrations]
-    assert len(ids) == len(set(ids))
 
 
 def test_evaluate_prints_the_measures_that_scripts_rely_on(data, tmp_path):

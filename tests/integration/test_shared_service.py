@@ -15,15 +15,6 @@ from tests.integration.conftest import Mats, Service, rows, serving, tool
 ITEMS = [tool("refund", description="Give money back for a card payment")]
 
 READ, WRITE = "read-" * 8, "write-" * 8
-FACES = [
-    ("POST", "/discover", {"query": "refund"}),
-    ("GET", "/capabilities", None),
-    ("GET", "/capabilities/com.acme/refund", None),
-    ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
-    ("POST", "/search", {"query": {"text": "refund"}}),
-    ("GET", "/agents", None),
-    ("GET", "/.well-known/ard.json", None),
-]
 
 
 def files(folder: Path) -> list[str]:
@@ -179,19 +170,12 @@ def test_a_batch_is_taken_item_by_item(service):
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "mats.example.com", "Origin": "https://mats.example.com"}, 200),
-        ({"Host": "10.1.2.3:8080"}, 200),
-        ({"Host": "evil.example"}, 403),
-        ({"Host": "mats.example.com", "Origin": "https://evil.example"}, 403),
-        ({"Host": "mats.example.com", "Sec-Fetch-Site": "cross-site"}, 403),
-    ],
+    ("host", "origin", "status"),
+    [("mats.example.com", "https://mats.example.com", 200), ("mats.example.com", "https://evil.example", 403)],
 )
-def test_hosts_and_origins_are_checked_for_those_with_a_token(service, headers, status):
-    for method, path, body in FACES:
-        assert ask(service, method, path, body, token=READ, **headers)[0] == status
-    assert ask(service, "GET", "/registry", token=WRITE, **headers)[0] == status
+def test_hosts_and_origins_are_checked_for_those_with_a_token(service, host, origin, status):
+    for path, token in (("/capabilities", READ), ("/registry", WRITE)):
+        assert ask(service, "GET", path, token=token, Host=host, Origin=origin)[0] == status
 
 
 def test_python_client_sends_a_token(service):

@@ -69,6 +69,7 @@ def test_retrieval_takes_over_the_whole_weight_of_a_missing_model():
         ("payment", Kind.TOOL, ("payment", "finance"), 1.0),
         ("tool", Kind.TOOL, ("payment",), 0.5),
         ("agent", Kind.TOOL, ("payment",), 0.0),
+        ("agent", Kind.TOOL, (), 0.0),
         ("travel", Kind.TOOL, ("payment",), 0.0),
         ("tool", Kind.TOOL, (), 0.5),
         ("travel", Kind.TOOL, (), 0.25),

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.capability.capability import Id, Kind, Lifecycle
+from mats.domain.capability.capability import Id, Lifecycle
 from mats.domain.policies.claims import Claims, copies
 from mats.domain.policies.lessons import Lessons
 from mats.domain.search.blend import PAPER_TRUST, Scoring, TrustRule, best_relevance
 from mats.domain.search.candidate import Candidate, Exactness, Marks, Result
 from mats.domain.search.scale import LEXICAL_SHARE, Scale, best_first, fuse
 from mats.domain.search.shortlist import Steps, name_alternates, take_in_turn
-from mats.domain.search.signals import PAPER_WEIGHTS, Signal, intent
+from mats.domain.search.signals import PAPER_WEIGHTS, Signal
 from tests.builders import a_profile, rank
 
 
@@ -260,14 +260,6 @@ def test_a_reply_that_was_cut_off_is_judged_by_what_it_scored():
 def test_what_was_asked_for_by_name_has_a_least_relevance():
     [named] = ranked([Candidate(profile=a_profile(), bm25=None, cosine=0.0, least=0.7)])
     assert named.relevance == named.signals[Signal.RETRIEVAL] > 0.7
-
-
-@pytest.mark.parametrize(
-    ("inferred", "tags", "worth"),
-    [("tool", (), 0.5), ("agent", (), 0.0), ("summarise", (), 0.25), ("summarise", ("translate",), 0.0)],
-)
-def test_the_inferred_type_is_compared_with_kind_and_tags(inferred, tags, worth):
-    assert intent(inferred, kind=Kind.TOOL, type_tags=tags) == worth
 
 
 def test_the_best_by_words_comes_before_the_best_by_meaning():

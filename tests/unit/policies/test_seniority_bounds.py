@@ -65,11 +65,6 @@ def test_none_leads_that_is_no_match_or_hardly_relevant_beside_the_other():
     assert Seniority(50).arrange(ranked).results[0].id == pair[1].id
 
 
-def test_neither_an_exact_match_nor_an_order_by_the_reranker_is_changed():
+def test_an_exact_match_keeps_its_place():
     assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), new=True) == "established"
     assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), new=True, exact=Exactness.NAME) == "other"
-    pair = [
-        Candidate(profile=a_profile(name=name, trust=trust), bm25=1.0, cosine=cosine, marks=Marks(new=trust is None))
-        for name, trust, cosine in (("rated", 60, 0.60), ("unrated", None, 0.62))
-    ]
-    assert rank(pair, {pair[0].id: 0.5, pair[1].id: 0.9}, Seniority(50))[0].id == pair[1].id

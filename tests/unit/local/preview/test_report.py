@@ -10,7 +10,6 @@ import pytest
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned
-from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Enrichment
 from mats.domain.search.candidate import Candidate, Exactness, Marks, Result
 from mats.domain.search.signals import Signal
@@ -64,17 +63,6 @@ def test_a_preview_changes_nothing_and_asks_no_reranker():
     world.preview(TIDES)
     assert world.state() == before
     assert world.reranker.asked == 0
-
-
-def test_the_owners_examples_are_the_queries():
-    report = PreviewWorld(REFUND).preview(TIDES)
-    (query,) = report["queries"]
-    assert (query["query"], query["origin"]) == (
-        "when is high water at the harbour tomorrow",
-        "its example, left out of its text",
-    )
-    assert (query["place"], query["before"]) == (1, [])
-    assert report["placed"] is Placed.NEW
 
 
 def test_without_examples_queries_are_derived_from_the_text():
@@ -131,17 +119,6 @@ def a_result(score: float, name: str = "one", *, trust: int | None = None, **mor
 )
 def test_the_reason_is_what_placed_one_of_the_two_or_made_the_scores(result: Result, own: Result | None, why: str):
     assert why in next(reasons(result, own))
-
-
-def test_a_registered_capability_does_not_compete_with_itself():
-    report = PreviewWorld(TIDES, REFUND).preview(a_registration(**{**TIDES.item(), "version": "2"}))
-    assert report["placed"] is Placed.CHANGED
-    assert TIDES.id not in {one["id"] for query in report["queries"] for one in query["before"]}
-
-
-def test_an_id_of_another_kind_is_taken():
-    report = PreviewWorld(TIDES).preview(a_registration(**{**TIDES.item(), "kind": "agent"}))
-    assert report["placed"] is Placed.OTHER_KIND
 
 
 def test_without_an_encoder_only_words_are_compared():
