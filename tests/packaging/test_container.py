@@ -23,9 +23,8 @@ MOST_SECONDS = 900
 
 
 def test_every_package_has_a_hash_and_a_version_that_the_tests_run_with():
-    texts = {
-        name: (ROOT / "requirements" / f"{name}.txt").read_text() for name in ("container", "wheel", "assets", "model")
-    }
+    files = ("container", "wheel", "assets", "model", "multilingual")
+    texts = {name: (ROOT / "requirements" / f"{name}.txt").read_text() for name in files}
     pins = {name: set(re.findall(r"^[\w.-]+==[^ ]+", text, re.MULTILINE)) for name, text in texts.items()}
     assert pins["container"] | pins["wheel"] <= set((ROOT / "requirements" / "lock.txt").read_text().split())
     for text in texts.values():
