@@ -136,7 +136,7 @@ def test_a_script_can_tell_that_nothing_fits(sample):
 def test_untrusted_text_cannot_steer_the_terminal(mats):
     evil = tool("evil", description="\x1b[31mred\x1b[0m [bold]loud[/bold] \u202etxet money")
     assert mats("add", "-", stdin=rows(evil)).code == 0
-    for ran in (mats("search", "money"), mats("show", "com.acme/evil")):
+    for ran in (mats("search", "money", "--explain"), mats("show", "com.acme/evil")):
         assert "\x1b[31m" not in ran.out
         assert "\u202e" not in ran.out
         assert "[bold]" in ran.out
