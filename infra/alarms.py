@@ -19,7 +19,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
         *("Answers", "Failed", "Degraded"),
         *(f"Degraded{part.capitalize()}" for part in DEGRADABLE_PARTS),
         *(f"Verdict{verdict.capitalize()}" for verdict in Verdict),
-        *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "implied-step", "total")),
+        *(f"{stage.capitalize()}Ms" for stage in (*STAGES, "namespaces", "implied-step", "seniority", "total")),
         *_USAGE,
         UNHEALTHY,
         _COLD,
