@@ -195,7 +195,7 @@ SUITES = {
     )),
     "infra/constructs/event_path": tuple(f"{_STACKS}::test_{name}" for name in (
         "a_dead_letter_queue_is_at_every_hop", "queues_are_spoken_to_only_over_tls", "few_batches_run_at_once",
-        "what_fails_is_tried_until_it_is_given_up_and_kept_then",
+        "the_numbers_that_the_path_suite_plays_outlive_an_outage_of_an_afternoon",
     )),
     "infra/constructs/function": tuple(f"{_STACKS}::test_{name}" for name in (
         "whoever_uses_a_table_may_use_its_key", "no_wildcard_is_on_a_data_action",

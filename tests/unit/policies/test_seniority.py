@@ -57,6 +57,11 @@ def test_a_trusted_or_older_one_leads_if_it_is_relevant_itself(trusted: Candidat
     assert names(trusted, other) == (["a", "b"] if leads else ["b", "a"])
 
 
+def test_a_reranker_has_read_both_so_nobody_is_led():
+    candidates = found("a", 0.5, trust=80), found("b", 0.5, new=True)
+    assert names(*candidates, scores={candidates[0].id: 0.5, candidates[1].id: 0.9}) == ["b", "a"]
+
+
 def since(seconds_ago: float, *, trust: int | None = None) -> Profile:
     registered = datetime.fromtimestamp(NOW_S - seconds_ago, UTC).isoformat()
     return a_profile(trust=trust).model_copy(update={"first_registered": registered})
