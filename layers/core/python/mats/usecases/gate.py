@@ -69,8 +69,7 @@ class _Case:
             own = own_domain(self.draft.target.profile.namespace)
             reasons = compare(self.approved, self.after, similarity, own=own) or (WORDING,)
         rejected = self.has(self.assigned.rejected)
-        reviewed = self.reviewed or self.assigned.policy is Policy.REVIEW
-        if rejected or reviewed or worst(reasons) is ChangeClass.DANGEROUS:
+        if rejected or self.reviewed or worst(reasons) is ChangeClass.DANGEROUS:
             return self._hold(reasons, cause, rejected=rejected)
         return _with_approved(self.draft, self.approved if self.approved != self.after else None)
 
@@ -160,9 +159,10 @@ class Gate:
         self, draft: Draft, last: Stored | None, assigned: Assigned, removed: dict[str, Sequence[Profile]]
     ) -> "Draft | _Case":
         """The case that a decision compares; the draft itself, if it needs none."""
-        case, made = _Case(draft, last, assigned), draft.target.profile
-        reviewed = self.run.maker.review_new and not assigned.is_rated and not assigned.policy
-        gated = assigned.is_rated or assigned.policy is Policy.REVIEW or reviewed
+        reviewed, made = assigned.policy is Policy.REVIEW, draft.target.profile
+        case = _Case(draft, last, assigned, reviewed=reviewed)
+        if_new = reviewed or (self.run.maker.review_new and not assigned.is_rated and not assigned.policy)
+        gated = assigned.is_rated or if_new
         if assigned.policy is Policy.OPEN or case.has(assigned.approved):
             return draft
         rejected = case.has(assigned.rejected)
@@ -178,8 +178,8 @@ class Gate:
             if former := removed[made.namespace]:
                 after = contract_of(made)
                 known = _former(made, after, former)
-            waits = known is not None or rejected or assigned.policy is Policy.REVIEW or reviewed
-            case = replace(case, reviewed=reviewed)
+            waits = known is not None or rejected or if_new
+            case = replace(case, reviewed=if_new)
         if not waits:
             return draft
         approved = (known.approved or contract_of(known)) if known else None
