@@ -1,4 +1,7 @@
-"""The pipeline over stores and models. Each part is built at first use, for short cold starts."""
+"""The pipeline over stores and models. Each part is built at first use, for short cold starts.
+
+What only answers need is imported where it is built: enrichment starts without it.
+"""
 
 import logging
 import os
@@ -115,9 +118,9 @@ class System(Generic[S_co]):
 
     @cached_property
     def discover(self) -> "Discover":
-        from mats.bootstrap.policies import policies_of  # noqa: PLC0415 - for answers only
-        from mats.usecases.discover import Discover  # noqa: PLC0415 - for answers only
-        from mats.usecases.rerank import Rerank  # noqa: PLC0415 - for answers only
+        from mats.bootstrap.policies import policies_of  # noqa: PLC0415
+        from mats.usecases.discover import Discover  # noqa: PLC0415
+        from mats.usecases.rerank import Rerank  # noqa: PLC0415
 
         index, encoder = self.stores.index, self.models.encoder
         calibration = load_calibration(index.name, encoder.name if encoder else "none")
@@ -168,10 +171,10 @@ class System(Generic[S_co]):
 
     @cached_property
     def application(self) -> "Application":
-        from mats.edge.app import Application  # noqa: PLC0415 - for answers only
-        from mats.usecases.digest import Digest  # noqa: PLC0415 - for answers only
-        from mats.usecases.look_up import LookUp  # noqa: PLC0415 - for answers only
-        from mats.usecases.receipts import LeaveReceipt  # noqa: PLC0415 - for answers only
+        from mats.edge.app import Application  # noqa: PLC0415
+        from mats.usecases.digest import Digest  # noqa: PLC0415
+        from mats.usecases.look_up import LookUp  # noqa: PLC0415
+        from mats.usecases.receipts import LeaveReceipt  # noqa: PLC0415
 
         stores, texts = self.stores, self.settings.log_queries == "text"
         receipts = (
@@ -343,7 +346,7 @@ def observers_of(settings: Settings, further: Sequence[ports.Observer] = ()) -> 
 
 def stages_of(settings: Settings, clock: ports.Clock) -> "Stages":
     """Threads and a budget for stages that wait for a network; others run in the thread of the answer."""
-    from mats.usecases.stages import Stages  # noqa: PLC0415 - for answers only
+    from mats.usecases.stages import Stages  # noqa: PLC0415
 
     models = DaemonThreads(_THREADS, "model")
     cores = os.cpu_count() or 1
