@@ -1,4 +1,4 @@
-"""What experiments share in one run: data sets, models, filled registries, and the answers of systems."""
+"""The parts that experiments share in one run: data sets, models, filled registries, and the answers of systems."""
 
 import random
 import sys
@@ -129,7 +129,7 @@ class ExperimentContext:
         needs_llm = self.recordings and "llm" in one.needs
         return why or (NOT_RECORDED if needs_llm and (panel.derived or one.model) else "")
 
-    def asked(self, panel: Panel, one: Arm, before: Arm | None) -> Asked | str:
+    def ask(self, panel: Panel, one: Arm, before: Arm | None) -> Asked | str:
         """The answers of an arm to a panel, or why there are none: it cannot run, or every query failed."""
         if why := self.lacking(panel, one):
             return why

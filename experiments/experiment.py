@@ -109,7 +109,7 @@ class Experiment:
         return {"k": context.models.settings.k, "sets": sets}
 
     def _cell(self, context: "ExperimentContext", panel: Panel, one: Arm, chosen: Sequence[Arm]) -> dict[str, Any]:
-        asked = context.asked(panel, one, next((each for each in chosen if each.label == one.before), None))
+        asked = context.ask(panel, one, next((each for each in chosen if each.label == one.before), None))
         if isinstance(asked, str):
             return {"not_run": asked}
         cell = context.counts(panel, one)
@@ -126,5 +126,7 @@ class Experiment:
             title=self.title,
             summary=f"{self.about} `python -m experiments run --data DATA {self.name}`",
             tables=tuple(tables),
-            figures=tuple(form.figure(results["sets"], paper) for form in self.figures if form.shown(results["sets"])),
+            figures=tuple(
+                form.figure(results["sets"], paper) for form in self.figures if form.is_shown(results["sets"])
+            ),
         )

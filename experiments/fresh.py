@@ -39,7 +39,7 @@ _SERVING = tuple(f"{_MATS}/{name}" for name in ("usecases/stages.py", "usecases/
 _TOOLS = tuple(f"{_MATS}/{name}" for name in ("edge/mcp/tools.py", "edge/schema.py"))
 _OPENSEARCH = tuple(f"{_MATS}/adapters/opensearch/{name}.py" for name in ("index", "mapping"))
 _BENCHMARKS = f"{_HERE}/benchmarks"
-_FORM = tuple(f"{_HERE}/{name}.py" for name in ("measures", "panels", "variants"))  # Of experiments
+_FORM = tuple(f"{_HERE}/{name}.py" for name in ("measures", "panels", "variants"))
 
 SOURCES: Mapping[str, Sequence[str]] = {
     "aws-cold": ("functions/*/handler.py", f"{_MATS}/bootstrap/cloud.py", "layers/vendor/requirements.txt"),
@@ -66,7 +66,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     ),
     "vendor-layer": ("layers/*/requirements.txt", "infra/vendor.py"),
 }
-"""What each results file depends on; any other experiment depends on what an answer does, and on its study."""
+"""The sources of each results file; any other experiment depends on what an answer does, and on its study."""
 KEPT: Mapping[str, str] = {
     "aws-growth": "half a day of filling a node; docs/scale.md has the commit of each row",
     "bench-attacks": "an hour; attacks.md has its commit",

@@ -1,4 +1,4 @@
-"""What experiments measure of an arm's answers, each as entries of its cell of results."""
+"""Measures of an arm's answers, each as entries of its cell of results."""
 
 from collections import Counter
 from dataclasses import asdict

@@ -101,7 +101,7 @@ def _theirs(dataset: Dataset, models: Models) -> Mapping[str, Any]:
 
 
 def _pattern(query: str) -> str:
-    """What a model might send for a request: its words without stop words, any of which may match."""
+    """A pattern that a model might send for a request: its words without stop words, any of which may match."""
     return "|".join(dict.fromkeys(word for word in words(query) if word not in LUCENE_STOP_WORDS))[:1_000].rstrip("|")
 
 

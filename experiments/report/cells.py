@@ -63,7 +63,7 @@ class TableForm:
     def table(self, sets: Sets, paper: Json) -> Table:
         named = self.systems or tuple(dict.fromkeys(name for one in sets.values() for name in one["systems"]))
         known = dict(paper["tables"].get(self.paper, {}))
-        shown = self._shown(sets, named, known, paper) if self.wide else named
+        shown = self._select_shown(sets, named, known, paper) if self.wide else named
         rows: list[tuple[str, ...]] = []
         for label, one in sets.items():
             rows += self._ours(label, one, shown)
@@ -79,7 +79,7 @@ class TableForm:
             id=self.id, caption=self.caption, head=head, rows=tuple(rows), labels=1 if self.wide else 2, notes=notes
         )
 
-    def _shown(self, sets: Sets, named: tuple[str, ...], known: Json, paper: Json) -> tuple[str, ...]:
+    def _select_shown(self, sets: Sets, named: tuple[str, ...], known: Json, paper: Json) -> tuple[str, ...]:
         """The systems that were run here or in the paper."""
         ran = {name for one in sets.values() for name in measured_only(one["systems"])}
         of_paper = {name for systems in known.values() for name in systems}
@@ -119,7 +119,7 @@ class FigureForm:
     draw: Callable[[Sets, Json], Canvas]
     needs: tuple[str, ...] = ()  # Of these systems one must have been run; empty: any
 
-    def shown(self, sets: Sets) -> bool:
+    def is_shown(self, sets: Sets) -> bool:
         ran = {name for one in sets.values() for name in measured_only(one["systems"])}
         return bool(ran.intersection(self.needs) if self.needs else ran)
 
@@ -128,7 +128,7 @@ class FigureForm:
 
 
 def run_notes(sets: Sets) -> Iterator[str]:
-    """What was not run and why, which failures count as missed, and recorded replies that match too little."""
+    """Notes on arms that were not run, failures that count as missed, and recorded replies that match too little."""
     reasons: dict[str, dict[str, None]] = {}
     failed, weak = [], []
     for label, one in sets.items():

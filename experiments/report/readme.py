@@ -49,7 +49,7 @@ def _problem() -> str:
         matched=matched,
         warning="" if matched >= _ENOUGH_MATCHED else ": too many for a fair row",
         rerank=load_results("bench-rerank"),
-        **{part: _written(writer[f"all: {part}"]) for part in ("written", "others")},
+        **{part: _compare_written(writer[f"all: {part}"]) for part in ("written", "others")},
     )
 
 
@@ -96,7 +96,7 @@ def _reach() -> str:
     return _template("reach").format(**sets, **benchmarks, label=label, queries=queries, read=read)
 
 
-def _written(panel: Json) -> dict[str, Any]:
+def _compare_written(panel: Json) -> dict[str, Any]:
     """Right first results on raw and on written registrations, in %, and the queries that changed."""
     shares = (100 * panel["systems"][name]["metrics"]["match@1"]["mean"] for name in ("hybrid", "hybrid, written"))
     change = panel["systems"]["hybrid, written"]["mcnemar"]

@@ -104,7 +104,7 @@ class TestScaleSweep:
         assert scale.crossover({"10": {"documents": 10, "systems": systems}}) == "needs an LLM"
 
 
-class TestMeasures:
+class TestEntries:
     """Three queries: right, wrong with the gold among the candidates, and without it."""
 
     DATASET = a_dataset(0, [a_query("q1", "a"), a_query("q2", "b"), a_query("q3", "c", "d"), a_query("q4", "e")])
@@ -112,11 +112,11 @@ class TestMeasures:
         "q1": an_answer("a", "b"), "q2": an_answer("a", "b"), "q3": an_answer("a"), "q4": an_answer(retrieved=["e"]),
     }  # fmt: skip
 
-    def asked(self, **options):
+    def ask(self, **options):
         return Asked(panel=Panel("made", (self.DATASET,)), answers=self.ANSWERS, dataset=self.DATASET, **options)
 
     def test_the_factors_multiply_to_match_at_1_and_every_miss_has_a_cause(self):
-        found = factors(self.asked(before=None))
+        found = factors(self.ask(before=None))
         share = {name: found[name]["mean"] for name in ("match@1", "candidates", "conditional")}
         assert share["match@1"] == pytest.approx(share["candidates"] * share["conditional"], abs=1e-3)
         assert found["misses_at_retrieval"] == pytest.approx(1 / 3, abs=1e-3)
@@ -124,10 +124,10 @@ class TestMeasures:
 
     def test_two_arms_are_compared_query_by_query(self):
         before = {**self.ANSWERS, "q1": an_answer("b"), "q2": an_answer("b")}
-        found = paired(self.asked(before=before))
+        found = paired(self.ask(before=before))
         assert found["mcnemar"] == {"gained": 1, "lost": 1, "p": 1.0}
         assert found["gain"]["match@3"]["mean"] == 0.25
-        assert paired(self.asked(before=None)) == {}
+        assert paired(self.ask(before=None)) == {}
 
 
 class TestPanels:
@@ -154,7 +154,7 @@ class TestContext:
     def test_sets_with_equal_ids_of_queries_are_told_apart(self, tmp_path):
         parts = tuple(replace(a_dataset(3, [a_query("q", f"n/t00{n}")]), name=f"set {n}") for n in (1, 2))
         context = ExperimentContext(data=tmp_path, models=Models(Settings(encoder="none")))
-        asked = context.asked(Panel("both", parts), arm("bm25"), None)
+        asked = context.ask(Panel("both", parts), arm("bm25"), None)
         assert list(asked.answers) == ["set 1/q", "set 2/q"]
         assert [query.id for query in asked.dataset.queries] == list(asked.answers)
 
