@@ -23,8 +23,10 @@ _MATS, _HERE = "layers/core/python/mats", "experiments"
 _ANSWER = tuple(
     f"{_MATS}/{name}"
     for name in (
-        "calibration.json", "domain/policies/*.py", "domain/profile/index_fields.py", "domain/profile/profile.py",
-        "domain/profile/wording.py", "domain/protocols/operation_words.py", "domain/search/*.py", "domain/text/acts.py",
+        "bootstrap/policies.py", "calibration.json", "domain/policies/*.py", "domain/profile/index_fields.py",
+        "domain/profile/index_keys.py", "domain/profile/profile.py", "domain/profile/wording.py",
+        "domain/protocols/catalogue.py", "domain/protocols/descriptors.py", "domain/protocols/operation_words.py",
+        "domain/search/*.py", "domain/text/acts.py",
         "domain/text/common_words.py", "domain/text/variants.py", "domain/text/words.py",
         "usecases/discover.py", "usecases/found.py", "adapters/sqlite/index.py", "adapters/sqlite/matrix.py",
         "adapters/sqlite/postings.py", "adapters/encoder/*.py",

@@ -293,10 +293,10 @@ def try_all(mutants: Sequence[Mutant], at_once: int) -> Iterator[tuple[Mutant, b
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--file", default="", help="only mutants of files whose path has this")
+    parser.add_argument("--file", action="append", help="only mutants of files whose path has this; repeatable")
     parser.add_argument("--at-once", type=int, default=2, help="mutants that are tried at the same time")
     options = parser.parse_args()
-    chosen = [mutant for mutant in MUTANTS if options.file in mutant.file]
+    chosen = [mutant for mutant in MUTANTS if any(part in mutant.file for part in options.file or [""])]
     survivors = 0
     for mutant, killed in try_all(chosen, options.at_once):
         survivors += not killed
