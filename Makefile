@@ -57,13 +57,13 @@ test-servers: setup $(INFRA) $(SERVERS) $(FUNCTIONS) ## Run the tests that need 
 	@$(BIN)/mypy --package infra
 	@$(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "server and not long"
 
-LONG := kills engines frameworks gate
+LONG := kills engines frameworks gate rehearsal
 SLICE ?= $(LONG)
 test-long: setup $(INFRA) $(SERVERS) $(if $(filter frameworks,$(SLICE)),$(INTEGRATIONS)/.ready) ## Run the tests that take minutes (SLICE="kills engines frameworks gate rehearsal" for some)
 	@chosen=$$(printf " or long(slice='%s')" $(filter-out gate rehearsal,$(SLICE))); \
 	test -z "$(filter-out gate rehearsal,$(SLICE))" || $(PYTEST) -n $(SERVER_WORKERS) --dist loadscope -m "$${chosen# or }"
 	@$(if $(filter gate,$(SLICE)),$(MAKE) --no-print-directory gate)
-	@$(if $(filter rehearsal,$(SLICE)),$(MAKE) --no-print-directory rehearse)
+	@$(if $(filter rehearsal,$(SLICE)),$(MAKE) --no-print-directory rehearse CONTEXT="$(or $(CONTEXT),size=small)")
 
 test-bedrock: setup ## Ask the real models on Bedrock; needs AWS credentials, stops before 0.05 USD
 	@MATS_BEDROCK=1 $(BIN)/python -m pytest --quiet tests/bedrock
