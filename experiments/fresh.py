@@ -49,7 +49,6 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "bench-answer": (*_ANSWER, f"{_MATS}/edge/schema.py", "examples/registry.jsonl"),
     "bench-attacks": (*_ANSWER, *_TOLD, f"{_HERE}/attacks/*.py"),
     "bench-console": ("console/*.js", f"{_MATS}/local/console/*.py", f"{_BENCHMARKS}/console.py"),
-    "bench-files": (f"{_MATS}/adapters/files/*.py", f"{_BENCHMARKS}/files.py"),
     "bench-import": (*_STORE, f"{_BENCHMARKS}/pipeline.py"),
     "bench-latency": (*_ANSWER, f"{_BENCHMARKS}/serving.py"),
     "bench-load": (*_SERVING, f"{_MATS}/local/service.py", f"{_BENCHMARKS}/load.py"),

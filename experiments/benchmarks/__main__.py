@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from experiments.attacks.benchmark import attacks
 from experiments.benchmarks import mcp, pipeline, reranker
 from experiments.benchmarks.console import console
-from experiments.benchmarks.files import files
 from experiments.benchmarks.load import load
 from experiments.benchmarks.peers import peers
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
@@ -21,7 +20,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "attacks": attacks,
     "load": load,
     "console": console,
-    "files": files,
     "scanner": scanner,
     "peers": peers,
 }
