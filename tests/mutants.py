@@ -171,7 +171,7 @@ MUTANTS = (
         ("event_path", "report_batch_item_failures=True,\n                # however", "# however"),
         ("event_path", "Duration.hours(20)", "Duration.hours(30)"),
         ("event_path", "max_receive_count=MAX_RECEIVES", "max_receive_count=1"),
-        ("event_path", "redrive_permission=allowed", "redrive_permission=sqs.RedrivePermission.ALLOW_ALL"),
+        ("event_path", "else sqs.RedrivePermission.DENY_ALL", "else sqs.RedrivePermission.ALLOW_ALL"),
         ("function", 'allow("kms:Decrypt", ', 'allow("kms:*", "kms:Decrypt", '),
     )),
 )  # fmt: skip

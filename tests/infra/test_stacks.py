@@ -453,6 +453,8 @@ def test_a_dead_letter_queue_is_at_every_hop(any_deployment: Deployment):
         given_up += [any_deployment.one("AWS::SQS::Queue", queue)["RedrivePolicy"]["deadLetterTargetArn"]]
     assert len(streams) == 3
     assert set(given_up) == dead
+    may_move = {each["RedriveAllowPolicy"]["redrivePermission"] for each in queues.values() if each.arn in dead}
+    assert may_move == {"byQueue", "denyAll"}
 
 
 def test_each_hop_may_put_what_it_gives_up_into_its_queue(trial: Deployment):
