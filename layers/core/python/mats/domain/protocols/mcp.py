@@ -313,11 +313,7 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     draft.move_text("name")
     if not draft.move_text("description"):
         draft.set("description", text_at(tool, "title") or text_at(tool, "annotations", "title"))
-    key = next((key for key in _SCHEMAS if tool.get(key) is not None), None)
-    if key and isinstance(tool[key], Mapping):
-        draft.item["input_schema"] = draft.rest.pop(key)
-    elif key:
-        draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
+    draft.move_schema(_SCHEMAS)
     draft.set_endpoint(source.server, is_in_descriptor=False)
     if source.server_entry:
         draft.rest[SERVER] = dict(source.server_entry)

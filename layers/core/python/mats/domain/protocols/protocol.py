@@ -155,6 +155,15 @@ class ItemDraft:
             return text
         return ""
 
+    def move_schema(self, keys: Iterable[str]) -> Mapping[str, Any] | None:
+        """Move the object under the first of these keys into the input schema; one that is no object stays."""
+        key = next((key for key in keys if self.rest.get(key) is not None), "")
+        if isinstance(self.rest.get(key), Mapping):
+            self.item["input_schema"] = self.rest.pop(key)
+        elif key:
+            self.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
+        return self.item.get("input_schema")
+
     def set_text(self, attribute: str, text: str) -> None:
         """Set an attribute to a text, truncated to its limit, unless it is empty."""
         self.set(attribute, text[: _MAX_TEXT[attribute]])

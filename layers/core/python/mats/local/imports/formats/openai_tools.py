@@ -71,12 +71,8 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     draft = ItemDraft.create(where, "tool", source.namespace or namespace_of_url(source.url), function, format=_NAME)
     draft.move_text("name")
     draft.move_text("description")
-    key = next((key for key in _SCHEMAS if function.get(key) is not None), "")
-    if isinstance(schema := draft.rest.get(key), Mapping):
-        del draft.rest[key]
+    if (schema := draft.move_schema(_SCHEMAS)) is not None:
         draft.item["input_schema"] = _plain_schema(schema.get("json", schema) if "toolSpec" in tool else schema)
-    elif key:
-        draft.add_note("input_schema", f"`{key}` is not an object; it stays in the descriptor")
     return draft.finish()
 
 
