@@ -203,26 +203,24 @@ class _Api:
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; the path and each of them may be a reference."""
         where = f"paths.{path}"
-        try:
-            methods = self.references.follow(item)
-        except Unresolved as error:
-            yield rejection(where, str(error))
+        methods = self._object(where, item, "must be an object of operations")
+        if isinstance(methods, MappedValue):
+            yield methods
             return
         if methods is not item:
             self._charge(methods)
-        if not isinstance(methods, Mapping):
-            yield rejection(where, "must be an object of operations")
-            return
         for method, given in _methods(methods):
-            try:
-                operation = self.references.follow(given)
-            except Unresolved as error:
-                yield rejection(f"{where}.{method}", str(error))
-                continue
-            if isinstance(operation, Mapping):
-                yield self._operation(path, method, methods, operation)
-            else:
-                yield rejection(f"{where}.{method}", "must be an object: an operation")
+            operation = self._object(f"{where}.{method}", given, "must be an object: an operation")
+            is_rejected = isinstance(operation, MappedValue)
+            yield operation if is_rejected else self._operation(path, method, methods, operation)
+
+    def _object(self, where: str, value: Json, otherwise: str) -> Any:
+        """The object that a value is or refers to; else its rejection."""
+        try:
+            found = self.references.follow(value)
+        except Unresolved as error:
+            return rejection(where, str(error))
+        return found if isinstance(found, Mapping) else rejection(where, otherwise)
 
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> MappedValue:
         where = f"paths.{path}.{method}"
