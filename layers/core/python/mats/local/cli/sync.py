@@ -24,7 +24,7 @@ from mats.local.cli import output as ui
 from mats.local.cli.import_ import count_flags, fail_if_waiting, show_flags
 from mats.local.cli.indexing import index
 from mats.local.imports.files import is_address
-from mats.local.imports.importer import check_namespace
+from mats.local.imports.importer import DryRunRegistry, check_namespace
 from mats.local.imports.sources import (
     LIVE,
     definition_json,
@@ -33,7 +33,7 @@ from mats.local.imports.sources import (
     parse_location,
     state_json,
 )
-from mats.local.imports.sync import DryRunSources, DryRunTarget, Pruned, SourceSync, Sync, Synced
+from mats.local.imports.sync import DryRunSources, Pruned, SourceSync, Sync, Synced
 from mats.ports import SourceBook, SourceState, SyncTarget
 from mats.settings import Settings, variable_of
 
@@ -201,7 +201,7 @@ def sync(
     if unknown := next((name for name in chosen if name not in states), ""):
         raise unknown_source(unknown)
     bring = Sync(
-        target=DryRunTarget(target) if dry_run else target,
+        target=DryRunRegistry(target) if dry_run else target,
         book=DryRunSources(book) if dry_run else book,
         clock=SystemClock(),
         open=lambda source, since: open_reading(source, settings, since),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault, Invalid, KindConflict, RegistrationInvalid, RequestInvalid
+from mats.domain.errors import Fault, Invalid, KindConflict, PreconditionFailed, RegistrationInvalid, RequestInvalid
 from mats.domain.profile import origin
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
@@ -126,6 +126,11 @@ class DryRunRegistry:
         self.items |= {r.id: r.item() for r in registrations if placed[r.id] is not Placed.OTHER_KIND}
         self.placed |= placed
         return placed
+
+    def remove_same(self, id: Id, item: Item) -> bool:
+        if self.get([id]).get(id) != item:
+            raise PreconditionFailed(id)
+        return True
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from mats.domain.profile.sync import (
     merge,
     next_step,
 )
-from mats.local.imports.importer import DryRunRegistry, Importer, Report
+from mats.local.imports.importer import Importer, Report
 from mats.local.imports.sources import Reading
 from mats.ports import Clock, Item, SourceBook, SourceState, SyncTarget, TrustBook
 
@@ -310,15 +310,6 @@ def _missing(report: Report, reading: Reading, sync: SourceSync) -> Collection[I
     if reading.is_whole:
         return [id for id in sync.entries if id not in report.listed]
     return [id for id in sync.entries if id in report.withdrawn - report.listed]
-
-
-class DryRunTarget(DryRunRegistry):
-    """A registry that is compared with, and never written."""
-
-    def remove_same(self, id: Id, item: Item) -> bool:
-        if self.get([id]).get(id) != item:
-            raise PreconditionFailed(id)
-        return True
 
 
 class DryRunSources:
