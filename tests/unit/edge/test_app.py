@@ -7,7 +7,6 @@ from typing import Any
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.profile.profile import Refusal
 from mats.domain.search.query import Query
-from mats.domain.search.trace import CalibrationSource
 from mats.edge.api_gateway import parse_request
 from mats.edge.app import Application
 from mats.edge.http import Caller, Response
@@ -109,13 +108,6 @@ def test_the_request_id_of_api_gateway_is_in_the_decision_log_and_in_the_models_
 def test_the_log_of_a_failure_has_the_request_id(caplog):
     ask(f"/capabilities/{SECRET.id}", None, BROKEN, **SIGNED, requestId="c6af9ac6-7b61")
     assert caplog.messages == ["get failed request_id=c6af9ac6-7b61: mats-callers in account 123456789012 denies it"]
-
-
-def test_the_answer_says_whose_constants_map_its_scores():
-    calibration = CalibrationSource(name="memory/other", fitted=False)
-    application = replace(APPLICATION, discover=replace(APPLICATION.discover, calibration=calibration))
-    answer = json.loads(ask("/discover", {"query": "address"}, application).body)
-    assert answer["versions"]["calibration"] == {"name": "memory/other", "fitted": False}
 
 
 def test_health_keeps_the_reason_of_degraded_answers_for_operators_until_one_is_whole():

@@ -15,7 +15,7 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.json_schema import example_of
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.catalogue import to_text
-from mats.domain.protocols.mcp_server import McpRemote, McpStdio
+from mats.domain.protocols.mcp_server import McpStdio
 from mats.domain.protocols.openapi import HttpCall, Parameter
 from mats.domain.text.fence import find_hidden
 from mats.edge.http import Request
@@ -199,13 +199,6 @@ def test_hostile_commands_stay_values(command, args, env, tool):
         {k: v for k, v in entry.items() if v != []} | {"args": args}
     ]
     assert called(found.python)[0][0] == server.model_dump(mode="json")
-
-
-@given(TEXTS, st.lists(TEXTS, max_size=2, unique=True))
-def test_hostile_addresses_stay_values(address, headers):
-    found = a_call(McpRemote(transport="streamable-http", url=f"https://x.example/{address}", headers=tuple(headers)))
-    [server] = json.loads(found.mcp)["mcpServers"].values()
-    assert server["url"] == called(found.python)[0][0]["url"] == f"https://x.example/{address}"
 
 
 @settings(max_examples=60)
