@@ -111,7 +111,7 @@ docs: setup ## Write docs/reference from the code
 
 site: setup $(SITE) ## Build the documentation as a site in build/site, with every link checked
 	@rm -rf build/docs && mkdir -p build/docs
-	@cp --parents -r README.md CONTRIBUTING.md SECURITY.md LICENSE docs experiments/results/report experiments/results/attacks.md examples build/docs
+	@cp --parents -r README.md CONTRIBUTING.md SECURITY.md LICENSE docs experiments/results/report examples build/docs
 	@NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
 pictures: setup ## Take the pictures of README and docs from the console; needs Chromium

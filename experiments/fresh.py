@@ -47,7 +47,6 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "aws-cold": ("functions/*/handler.py", f"{_MATS}/bootstrap/cloud.py", "layers/vendor/requirements.txt"),
     "aws-parity": (*_OPENSEARCH, *_ANSWER, f"{_BENCHMARKS}/aws/__main__.py"),
     "bench-answer": (*_ANSWER, f"{_MATS}/edge/schema.py", "examples/registry.jsonl"),
-    "bench-attacks": (*_ANSWER, *_TOLD, f"{_HERE}/attacks/*.py"),
     "bench-console": ("console/*.js", f"{_MATS}/local/console/*.py", f"{_BENCHMARKS}/console.py"),
     "bench-import": (*_STORE, f"{_BENCHMARKS}/pipeline.py"),
     "bench-latency": (*_ANSWER, f"{_BENCHMARKS}/serving.py"),
@@ -57,7 +56,13 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "bench-rerank": (*_PROMPT, f"{_BENCHMARKS}/reranker.py"),
     "bench-scale": (*_ANSWER, f"{_BENCHMARKS}/serving.py", f"{_HERE}/data/enlarge.py"),
     "bench-scanner": (f"{_MATS}/domain/capability/suspicion.*", f"{_BENCHMARKS}/scanner.py"),
-    "experiment-ablate": (*_ANSWER, *_TOLD, f"{_MATS}/domain/learning/*.py", f"{_HERE}/ablate/*.py"),
+    "experiment-ablate": (
+        *_ANSWER,
+        *_TOLD,
+        f"{_MATS}/domain/learning/*.py",
+        f"{_HERE}/ablate/*.py",
+        f"{_HERE}/attacks/*.py",
+    ),
     "experiment-language-model": (
         *_ANSWER,
         *_FORM,
@@ -70,7 +75,6 @@ SOURCES: Mapping[str, Sequence[str]] = {
 """The sources of each results file; any other experiment depends on what an answer does, and on its study."""
 KEPT: Mapping[str, str] = {
     "aws-growth": "half a day of filling a node; docs/scale.md has the commit of each row",
-    "bench-attacks": "an hour; attacks.md has its commit",
     "bench-openapi": "it needs a document that only a package has; README has its commit",
     "calibration": "measuring it again would fit the constants of the service again; docs/scoring.md has its commit",
 }

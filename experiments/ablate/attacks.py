@@ -16,11 +16,8 @@ from mats.ports import Encoder
 
 DEFENCES = ("rated", "duplicates", "seniority", "claims")
 TARGETS, COPIED = 15, 30  # Attacked requests: of most attacks, and of copies
-_ADAPTIVE = "1 unrelated item, phrases inserted"
-_EARLY = "1 copy, registered an hour before"
 _NEW_NO_MORE = timedelta(days=60)
 _LATER = timedelta(days=2)  # When a copy is registered: within a day nobody is the copy
-_LEFT_OUT = (_ADAPTIVE, _EARLY)  # Asks the whole pipeline anew for each phrase; is measured with more targets
 
 
 def take_over(local: LocalSystem, dataset: Dataset, arms: Arms, encoder: Encoder) -> Iterator[Comparison]:
@@ -50,8 +47,6 @@ def take_over(local: LocalSystem, dataset: Dataset, arms: Arms, encoder: Encoder
         registry.assign({} if way == "older ones" else {target.item.id: RATED for target in registry.targets})
         at, answers = (start + lag).isoformat(), list[tuple[Asked, frozenset[Id]]]()
         for name, attack in TAKEOVERS.items():
-            if name in _LEFT_OUT:
-                continue
             for target in map(attack.ask, registry.targets):
                 key = (name, target.query.id)
                 if key not in texts:

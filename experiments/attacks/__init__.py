@@ -1,1 +1,1 @@
-"""Attacks on the ranking: registrations (`table`, `takeovers`) and reports (`false_reports`), and what they reach."""
+"""Attacks on the ranking by registrations: those of the `table`, and `takeovers` of one request."""

@@ -46,7 +46,6 @@ class Wave:
     verified: Mapping[str, str] = field(default_factory=dict)
     """Providers that operators have verified, by namespace."""
     attackers: frozenset[Id] | None = None  # Whose places are counted; None: those of the items
-    refused: int = 0  # Further registrations that the registry refuses
     at: str | None = None  # When the items are registered; None: now
 
     @property

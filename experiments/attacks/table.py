@@ -1,4 +1,4 @@
-"""The attacks by registrations, in the order of the report; those by reports are in `false_reports`."""
+"""The attacks by registrations."""
 
 import json
 import random
@@ -137,7 +137,7 @@ def copies(change: Callable[[AttackTarget], Fields]) -> Waves:
         for number, fields in enumerate(distinct):
             with suppress(RegistrationInvalid):
                 items.append(make_item(fields, number, len(distinct)))
-        return [Wave(items=items, targets=scene.targets, refused=len(distinct) - len(items))]
+        return [Wave(items=items, targets=scene.targets)]
 
     return waves
 
@@ -270,4 +270,3 @@ ATTACKS = (
     Attack("deprecated twin rated 90", NOTHING, _deprecated_twins(90)),
     Attack("trusted capabilities of another task", NOTHING, _stock_query),
 )
-"""In the order of the report."""

@@ -7,14 +7,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.attacks.registry import AttackedRegistry, measure_answers
-from experiments.attacks.scene import SEED, AttackTarget, Wave
+from experiments.attacks.registry import AttackedRegistry
+from experiments.attacks.scene import SEED, AttackTarget
 from experiments.attacks.table import FLOOD, make_item, schema_of
 from mats.domain.capability.registration import Registration
 from mats.domain.text.words import STOP_WORDS, content_words, split_identifier, words
@@ -26,7 +26,6 @@ _VOCABULARY, _NEAR, _TRIED = 3_000, 8, 120  # Words of a registry, of these the 
 _MOST_ALIKE, _MOST_REPEATED = 0.58, 0.75
 """Word overlap of two rewordings, and share of the request's words, that no limit by text sees."""
 CROWD, _SAID, _SHORT = 60, 0.6, 3  # Items that fill the hits, the share of a request's words in each, and short ones
-_ROUNDS, _PHRASES = 10, 8  # Insertions, and phrases tried for each
 
 
 @dataclass(frozen=True)
@@ -129,31 +128,9 @@ class Attacker:
         [other] = self._others(target, 1)
         return [_tool(other.description[:500], examples=[target.query.text[:2_000]])]
 
-    def insert_phrases(self, target: AttackTarget) -> list[Registration]:
-        """An unrelated item, with the phrases of request and target inserted that lift it most, until it is first."""
-        chance, [other] = random.Random(target.query.id), self._others(target, 1)
-        told, said = words(target.query.text)[:40] + words(target.item.description)[:60], other.description[:300]
-        for _ in range(_ROUNDS):
-            starts = [chance.randrange(max(1, len(told) - 3)) for _ in range(_PHRASES)]
-            tries = [_tool(f"{said} {' '.join(told[at : at + 4])}.") for at in starts]
-            is_first, _score, best = max((self._standing(target, item) for item in tries), key=lambda one: one[:2])
-            said = best.description
-            if is_first:
-                break
-        return [_tool(said)]
-
-    def _standing(self, target: AttackTarget, item: Registration) -> tuple[bool, float, Registration]:
-        """True if the item is first for the target's query, its score (-1 if it is not found), and the item."""
-        with self.registry.with_wave(Wave(items=[item], targets=(), at=self.registry.attacked_at)):
-            scores = {result.id: result.score for result in self.registry.shortlist(target.query.text).ranked}
-        return next(iter(scores), None) == item.id, scores.get(item.id, -1.0), item
-
     def imitate_request(self, target: AttackTarget) -> list[Registration]:
         item = {"namespace": "-".join(words(target.query.text)), "name": "run", "kind": "tool"}
         return [Registration.parse({**item, "description": "Does useful things."})]
-
-    def copy(self, target: AttackTarget) -> list[Registration]:
-        return [_tool(target.item.description)]
 
 
 def _overlap(one: str, other: str) -> float:
@@ -172,11 +149,10 @@ def _ask_by_name(target: AttackTarget) -> AttackTarget:
 
 
 class Takeover(NamedTuple):
-    """An attack on one request: what is registered, how the target is asked for, and when, if at a time of its own."""
+    """An attack on one request: what is registered, and how the target is asked for."""
 
     register: Callable[[Attacker, AttackTarget], Sequence[Registration]]
     ask: Callable[[AttackTarget], AttackTarget] = lambda target: target
-    lag: timedelta | None = None
 
 
 TAKEOVERS: Mapping[str, Takeover] = {
@@ -186,33 +162,5 @@ TAKEOVERS: Mapping[str, Takeover] = {
     "60 items of the request's words in another order": Takeover(Attacker.shuffle),
     "20 rewordings and 60 items of a word or two": Takeover(Attacker.reword_in_a_crowd),
     "1 unrelated item, the request as its example": Takeover(Attacker.paste),
-    "1 unrelated item, phrases inserted": Takeover(Attacker.insert_phrases),
     "1 item, its namespace spelled like a request of two words": Takeover(Attacker.imitate_request, ask=_ask_by_name),
-    "1 copy, registered an hour before": Takeover(Attacker.copy, lag=timedelta(hours=-1)),
 }
-
-
-def takeovers(attacker: Attacker) -> Iterator[dict[str, Any]]:
-    """Each attack on each target: beside older capabilities, after the target was rated 80, and before that.
-
-    The last two within an hour of its registration.
-
-    Of the targets that are `found` without the attack, `gone` are no candidates under it; of `honest_flagged` requests
-    a relevant capability has a reason for caution; the other measures are `measure_answers`.
-    """
-    registry = attacker.registry
-    start = datetime.fromisoformat(registry.local.clock.now())
-    for way, lag in {"older": LATER, "rated": timedelta(hours=1), "rated later": timedelta(0)}.items():
-        registry.assign({} if way == "older" else {target.item.id: RATED for target in registry.targets})
-        for name, attack in TAKEOVERS.items():
-            observed = []
-            registry.attacked_at = (start + (lag if attack.lag is None else attack.lag)).isoformat()
-            for target in map(attack.ask, registry.targets):
-                items = attack.register(attacker, target)
-                observed += registry.observe(Wave(items=items, targets=[target], at=registry.attacked_at))
-            ids = [target.item.id for target in registry.targets]
-            found = [(id, one) for id, one in zip(ids, observed, strict=True) if id in one.before]
-            gone = sum(id not in one.ranked for id, one in found)
-            accused = sum(not one.relevant.isdisjoint(one.flagged) for one in observed)
-            counts = {"found": len(found), "gone": gone, "honest_flagged": accused}
-            yield {"attack": name, "beside": way, **counts, **measure_answers(observed)}

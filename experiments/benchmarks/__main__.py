@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from experiments.attacks.benchmark import attacks
 from experiments.benchmarks import mcp, pipeline, reranker
 from experiments.benchmarks.console import console
 from experiments.benchmarks.load import load
@@ -17,7 +16,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "answer": pipeline.answer,
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,
-    "attacks": attacks,
     "load": load,
     "console": console,
     "scanner": scanner,

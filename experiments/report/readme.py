@@ -13,7 +13,6 @@ from experiments.report.cells import gained_lost
 from experiments.report.policies import table as policy_table
 from experiments.report.results import load_results, paper
 from experiments.report.scale import growth_table
-from experiments.report.security import attack_tables
 from infra import cost
 from mats.evaluation.results import Json
 from mats.local.cli.search import answer_lines
@@ -243,9 +242,6 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "comparison": _comparison,
         "peers": _peers,
         "policies": lambda: policy_table(load_results("experiment-ablate")),
-    },
-    REPOSITORY / "experiments" / "results" / "attacks.md": {
-        "attacks": lambda: attack_tables(load_results("bench-attacks"))
     },
     DOCS / "scale.md": {"growth": lambda: "\n".join(growth_table())},
     DOCS / "aws.md": {"cost": lambda: "\n".join(cost.table())},
