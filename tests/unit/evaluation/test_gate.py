@@ -65,6 +65,11 @@ def test_a_query_without_a_relevant_capability_is_only_judged_by_its_verdict():
     assert (first.now, among.now, wrong.now) == (1.0, 1.0, 0.5)
 
 
+def test_a_set_that_nothing_serves_is_only_judged_by_its_verdicts():
+    checks = gate.compare(dataset(2, unjudged=2), outcomes(0, 0, verdicts="nn"), outcomes(0, 0, verdicts="nm"))
+    assert [(check.name, check.before, check.now) for check in checks] == [(WRONG, 1.0, 0.5), (RIGHT, 1.0, 1.0)]
+
+
 def test_other_data_cannot_be_compared():
     with pytest.raises(gate.BaselineInvalid, match="--update"):
         gate.compare(dataset(1), outcomes(1), outcomes(1, digest="e"))

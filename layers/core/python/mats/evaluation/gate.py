@@ -120,7 +120,8 @@ def _properties(outcomes: Outcomes, judged: npt.NDArray[np.bool_]) -> Iterator[t
     """By name, 1 for each query that has what is wanted, else 0; verdicts can also be judged of those without gold."""
     places = np.array(outcomes.places)
     first, sure = places == 1, np.array([letter == "m" for letter in outcomes.verdicts])
-    yield "match@1", first[judged].astype(float)
-    yield "match@15", ((places > 0) & (places <= 15))[judged].astype(float)
+    if judged.any():
+        yield "match@1", first[judged].astype(float)
+        yield "match@15", ((places > 0) & (places <= 15))[judged].astype(float)
     yield "no match if the first is wrong", (first | ~sure).astype(float)
     yield "match if the first is right", (sure | ~first).astype(float)

@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.learning.outcome import asking
 from mats.domain.policies.policy import Ask, Order, Policy, Pool
@@ -14,7 +13,7 @@ from mats.domain.profile.index_fields import pairs_found
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring
 from mats.domain.search.candidate import UNMARKED, Candidate
-from mats.domain.search.lookups import Vector, fetch_admitted
+from mats.domain.search.lookups import Vector, fetch_admitted, search_both
 from mats.domain.search.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.search.scale import LEXICAL_SHARE, best_first, fuse
 from mats.domain.search.shortlist import Ranked, Shortlist, Steps, present
@@ -90,11 +89,14 @@ class Discover:
 
     def _trace(self) -> Trace:
         encoder, reranker = self.encoder, self.rerank.reranker
-        prompt, kept = reranker.prompt if reranker else None, self.calibration
-        trace = Trace(
-            index=self.index.name, reranker=reranker.name if reranker else None, prompt=prompt, calibration=kept
+        return Trace(
+            index=self.index.name,
+            encoder=encoder.name if encoder else None,
+            reranker=reranker.name if reranker else None,
+            prompt=reranker.prompt if reranker else None,
+            calibration=self.calibration,
+            without=[] if encoder else ["neural"],
         )
-        return replace(trace, encoder=encoder.name) if encoder else replace(trace, without=["neural"])
 
     def _find(self, query: Query, admitted: Filter, caller: str, run: Run) -> Found:
         """The candidates of a request. Raises DependencyFailed: none of its texts could be searched."""
@@ -156,16 +158,11 @@ class Discover:
                 profiles += fetch_admitted(self.index, ids[end:size], ask.admitted)
                 pool, end = self._narrow(fresh, profiles, evidence), size
         if pool.free > 0 and pool.instead:
-            others = [id for id in self._instead(ask, vector, pool.instead) if id not in ids]
+            hits, _ = search_both(self.index, ask.words, vector, pool.instead, depth=self.window)
+            others = [id for id in hits if id not in ids]
             profiles += fetch_admitted(self.index, others[: self.k], ask.admitted)
             pool = self._narrow(fresh, profiles, evidence)
         return pool
-
-    def _instead(self, ask: Ask, vector: Vector | None, admitted: Filter) -> list[Id]:
-        """The best hits by both sides under another filter."""
-        bm25 = ask.words.search(self.index, admitted, depth=self.window)
-        cosine = self.index.neural(vector, admitted, depth=self.window) if vector else {}
-        return best_first(fuse(bm25, cosine, lexical_share=LEXICAL_SHARE))
 
     def _narrow(self, pool: Pool, profiles: Sequence[Profile], evidence: Mapping[str, Any]) -> Pool:
         """The pool of these profiles, after every policy has chosen."""

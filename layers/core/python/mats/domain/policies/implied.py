@@ -7,8 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.policies.policy import Ask, Order, Policy, Pool
-from mats.domain.search.lookups import Lookups, Vector
-from mats.domain.search.scale import LEXICAL_SHARE, best_first, fuse
+from mats.domain.search.lookups import LexicalQuery, Lookups, Vector, search_both
 from mats.domain.search.shortlist import Ranked, take_in_turn
 from mats.domain.text.words import query_terms, words
 
@@ -64,9 +63,8 @@ class ImpliedStep(Policy):
         return take_in_turn([self._search(step, ask, index) for step in steps])
 
     def _search(self, step: Step, ask: Ask, index: Lookups) -> Sequence[Id]:
-        bm25 = index.lexical(query_terms(step.text), ask.admitted, depth=_DEPTH)
-        cosine = index.neural(self.encode(step.text), ask.admitted, depth=_DEPTH) if self.encode else {}
-        ids = best_first(fuse(bm25, cosine, lexical_share=LEXICAL_SHARE))
+        words, vector = LexicalQuery(terms=query_terms(step.text)), self.encode(step.text) if self.encode else None
+        ids, cosine = search_both(index, words, vector, ask.admitted, depth=_DEPTH)
         return [id for id in ids if not self.encode or cosine.get(id, 0.0) >= _NEAR][:_MOST]
 
     def nominate(self, order: Order, evidence: Sequence[Id] | None) -> Order:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Filter
-from mats.domain.search.scale import Scores, best_first
+from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
 from mats.domain.text.words import query_terms
 
 if TYPE_CHECKING:
@@ -108,6 +108,14 @@ class LexicalQuery:
         for rewrite in self.rewrites:
             found = _better(found, index.bm25_of(query_terms(rewrite), ids))
         return found
+
+
+def search_both(
+    index: Lookups, words: LexicalQuery, vector: Vector | None, admitted: Filter, *, depth: int
+) -> tuple[list[Id], Scores]:
+    """The hits of both sides, fused, best first, and the cosines of the neural one; without a vector by words alone."""
+    cosine = index.neural(vector, admitted, depth=depth) if vector else {}
+    return best_first(fuse(words.search(index, admitted, depth=depth), cosine, lexical_share=LEXICAL_SHARE)), cosine
 
 
 def _sum_of(known: Scores, guesses: Scores) -> dict[Id, float]:

@@ -19,6 +19,7 @@ from mats.domain.text.words import clip, query_terms
 T = TypeVar("T", bound=Hashable)
 
 _MOST_ALTERNATES = 10
+NEAREST = "nearest, probably not it:"  # Of a note on such an answer, its first words
 _NEAREST, _LONGEST_ID = 3, 100
 """Of an answer with the verdict `none`: results that are shown or named, namespaces to try; characters of an id."""
 
@@ -209,10 +210,7 @@ def note_on_none(ranked: Sequence[Result]) -> str:
     """
     ids = [quote_id(result.id) for result in ranked[:_NEAREST]]
     spaces = list(dict.fromkeys(result.candidate.profile.namespace for result in ranked))[:_NEAREST]
-    return (
-        f"nearest, probably not it: {', '.join(ids)}; try other words, or one of the namespaces here, such as "
-        f"{', '.join(spaces)}"
-    )
+    return f"{NEAREST} {', '.join(ids)}; try other words, or one of the namespaces here, such as {', '.join(spaces)}"
 
 
 def name_alternates(ranked: Sequence[Result]) -> list[Result]:

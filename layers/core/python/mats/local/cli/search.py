@@ -18,6 +18,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
+from mats.domain.search.shortlist import NEAREST
 from mats.domain.search.signals import Signal
 from mats.domain.search.verdict import Verdict
 from mats.edge.http import local_caller, to_json
@@ -32,7 +33,6 @@ _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
 _NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
-_IN_A_NOTE = "nearest, probably not it: "
 
 
 def search(
@@ -131,7 +131,7 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
         yield from _left_out(answer)
         yield from (ui.plain(f"Note: {text}", "yellow") for text in answer["notes"])
         return
-    nearest = next((note for note in answer["notes"] if note.startswith(_IN_A_NOTE)), "")
+    nearest = next((note for note in answer["notes"] if note.startswith(NEAREST)), "")
     if nearest and not (explain or answer["parts"]):
         yield ui.plain(f"No capability matches; {nearest}", _VERDICTS["none"])
         answer = {**answer, "notes": [note for note in answer["notes"] if note != nearest]}
