@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
+from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols import a2a, bedrock, mcp, openapi, skill
@@ -21,7 +21,7 @@ from mats.domain.protocols.bedrock import BedrockCall
 from mats.domain.protocols.descriptors import FORMAT, without_call
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
 from mats.domain.protocols.openapi import HttpCall
-from mats.domain.protocols.protocol import Compact, Protocol
+from mats.domain.protocols.protocol import Protocol
 from mats.domain.protocols.skill import SkillReading
 
 PROTOCOLS: tuple[Protocol, ...] = (skill.PROTOCOL, bedrock.PROTOCOL, mcp.PROTOCOL, a2a.PROTOCOL, openapi.PROTOCOL)
@@ -41,21 +41,9 @@ def searchable_part(descriptor: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return {key: value for key, value in descriptor.items() if key in wanted}
 
 
-def _variant(value: object) -> str:
-    """The tag of an invocation: its protocol, and for MCP whether a command starts the server."""
-    one = value if isinstance(value, Mapping) else value.model_dump() if isinstance(value, Compact) else {}
-    protocol = str(one.get("protocol"))
-    return "stdio" if (protocol, one.get("transport")) == ("mcp", "stdio") else protocol
-
-
 Invocation = Annotated[
-    Annotated[McpStdio, Tag("stdio")]
-    | Annotated[McpRemote, Tag("mcp")]
-    | Annotated[HttpCall, Tag("http")]
-    | Annotated[A2aCall, Tag("a2a")]
-    | Annotated[SkillReading, Tag("skill")]
-    | Annotated[BedrockCall, Tag("bedrock")],
-    Discriminator(_variant),
+    Annotated[McpStdio | McpRemote, Discriminator("transport")] | HttpCall | A2aCall | SkillReading | BedrockCall,
+    Discriminator("protocol"),
 ]
 _ADAPTER: TypeAdapter[Invocation] = TypeAdapter(Invocation)
 
