@@ -1,6 +1,8 @@
-"""Metrics, and every alarm: what it watches, when it is raised, its section in docs/runbook.md; without the CDK."""
+"""Metrics, and every alarm: what it watches, when it is raised, its texts; without the CDK."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from mats.domain.learning.outcome import Event
@@ -87,22 +89,25 @@ USD = {name: Metric(f"own.{name}", "Usd") for name in ("discovery", "enrichment"
 """Dollars spent on models, by function."""
 
 
+_TEXTS: Mapping[str, Mapping[str, str]] = json.loads(Path(__file__).with_name("alarms.json").read_text("utf-8"))
+
+
 class Alarm(NamedTuple):
     """Raised if the metric is over its threshold in `periods[0]` of the last `periods[1]` periods.
 
-    What is wrong then is in `_MEANINGS`.
+    What is wrong then, and the section of docs/runbook.md about it, are in alarms.json.
     """
 
     id: str
     metric: Metric | Expression
-    section: str  # Of docs/runbook.md
     over: float
     periods: tuple[int, int] = (1, 1)
     each: bool = False  # For each queue of dead letters
 
     def means(self, name: str) -> str:
         """The description of the alarm for the resource `name`, for each of which it is repeated."""
-        return _MEANINGS[self.id].format(name=name, over=self.over)
+        texts, values = _TEXTS[self.id], {"over": self.over, "minutes": _OLDEST_S // 60, "percent": _ACCOUNT_PERCENT}
+        return f'{texts["means"].format(name=name, **values)} What to do: docs/runbook.md, "{texts["section"]}".'
 
 
 _ALL = Metric("own.discovery", "Answers")
@@ -133,84 +138,45 @@ def _domain(name: str, minutes: int = 1) -> Metric:
 
 
 _ANSWERS = (
-    Alarm("DiscoverySlow", Metric("own.discovery", "TotalMs", "p99"), "Discovery is slow", SLOW_MS, periods=(3, 5)),
-    Alarm("DiscoveryCrashing", Metric("discovery", "Errors", minutes=1), "Discovery fails", _FEW),
-    Alarm("DiscoveryDegraded", _DEGRADED, "Answers are degraded", 20, periods=(3, 3)),
-    Alarm("FeedbackFailing", Metric("feedback", "Errors"), "Feedback fails", _FEW),
-    Alarm("DiscoveryFailing", _ERRORS, "Discovery fails", 1, periods=(2, 3)),
-    Alarm("CallsRefused", _REFUSED, "Calls are refused", 25, periods=(3, 3)),
-    Alarm("DiscoveryThrottled", Metric("discovery", "Throttles"), "Functions are throttled", 0, periods=(2, 3)),
-    Alarm("ConcurrencyHigh", _CLAIMED, "Functions are throttled", _ACCOUNT_PERCENT * 10, periods=(3, 3)),
-    Alarm("ModelRefused", _REFUSALS, "A model is refused", 0),
+    Alarm("DiscoverySlow", Metric("own.discovery", "TotalMs", "p99"), SLOW_MS, periods=(3, 5)),
+    Alarm("DiscoveryCrashing", Metric("discovery", "Errors", minutes=1), _FEW),
+    Alarm("DiscoveryDegraded", _DEGRADED, 20, periods=(3, 3)),
+    Alarm("FeedbackFailing", Metric("feedback", "Errors"), _FEW),
+    Alarm("DiscoveryFailing", _ERRORS, 1, periods=(2, 3)),
+    Alarm("CallsRefused", _REFUSED, 25, periods=(3, 3)),
+    Alarm("DiscoveryThrottled", Metric("discovery", "Throttles"), 0, periods=(2, 3)),
+    Alarm("ConcurrencyHigh", _CLAIMED, _ACCOUNT_PERCENT * 10, periods=(3, 3)),
+    Alarm("ModelRefused", _REFUSALS, 0),
 )
 _CHANGES = (
-    Alarm("DeadLetters", _DEAD, "Dead letters", 0, each=True),
-    Alarm("ChangesWaiting", _WAITING, "Changes wait", _OLDEST_S, periods=(3, 3)),
-    Alarm("EnrichmentFailing", Metric("enrichment", "Errors"), "Enrichment fails", 0, periods=(3, 3)),
-    Alarm("LearningFailing", Metric("learning", "Errors"), "Learning fails", 0, periods=(3, 3)),
-    Alarm("EnrichmentThrottled", Metric("enrichment", "Throttles"), "Functions are throttled", 0, periods=(3, 3)),
-    Alarm("MaintenanceFailing", Metric("maintenance", "ExecutionsFailed"), "Maintenance fails", 0),
-    Alarm("StreamsFailing", Metric("streams", "Errors"), "Streams are not read", 0, periods=(2, 3)),
-    Alarm("StreamsLate", _LATE, "Streams are not read", _OLDEST_S * 1000, periods=(3, 3)),
+    Alarm("DeadLetters", _DEAD, 0, each=True),
+    Alarm("ChangesWaiting", _WAITING, _OLDEST_S, periods=(3, 3)),
+    Alarm("EnrichmentFailing", Metric("enrichment", "Errors"), 0, periods=(3, 3)),
+    Alarm("LearningFailing", Metric("learning", "Errors"), 0, periods=(3, 3)),
+    Alarm("EnrichmentThrottled", Metric("enrichment", "Throttles"), 0, periods=(3, 3)),
+    Alarm("MaintenanceFailing", Metric("maintenance", "ExecutionsFailed"), 0),
+    Alarm("StreamsFailing", Metric("streams", "Errors"), 0, periods=(2, 3)),
+    Alarm("StreamsLate", _LATE, _OLDEST_S * 1000, periods=(3, 3)),
 )
 _INDEX = (
-    Alarm("IndexRed", _domain("ClusterStatus.red"), "The index is red", 0),
-    Alarm("IndexYellow", _domain("ClusterStatus.yellow"), "The index is yellow", 0, periods=(30, 30)),
-    Alarm("IndexWritesBlocked", _domain("ClusterIndexWritesBlocked"), "Writes are blocked", 0, periods=(5, 5)),
-    Alarm("IndexSnapshotFailing", _domain("AutomatedSnapshotFailure"), "The index is yellow", 0),
-    Alarm("IndexBusy", _domain("CPUUtilization", minutes=5), "The domain is too small", 80, periods=(3, 3)),
-    Alarm("IndexRejecting", _REJECTED, "The domain is too small", 0, periods=(2, 3)),
-    Alarm("IndexStorageLow", USED_STORAGE, "Storage runs out", 75, periods=(10, 15)),
-    Alarm("IndexMemoryPressure", _domain("JVMMemoryPressure"), "Memory pressure", 95, periods=(3, 3)),
+    Alarm("IndexRed", _domain("ClusterStatus.red"), 0),
+    Alarm("IndexYellow", _domain("ClusterStatus.yellow"), 0, periods=(30, 30)),
+    Alarm("IndexWritesBlocked", _domain("ClusterIndexWritesBlocked"), 0, periods=(5, 5)),
+    Alarm("IndexSnapshotFailing", _domain("AutomatedSnapshotFailure"), 0),
+    Alarm("IndexBusy", _domain("CPUUtilization", minutes=5), 80, periods=(3, 3)),
+    Alarm("IndexRejecting", _REJECTED, 0, periods=(2, 3)),
+    Alarm("IndexStorageLow", USED_STORAGE, 75, periods=(10, 15)),
+    Alarm("IndexMemoryPressure", _domain("JVMMemoryPressure"), 95, periods=(3, 3)),
 )
-_BACK = "A new version is turned back"
 BRAKES = {
     function: (
-        Alarm(f"{new}Unhealthy", Metric(f"version.{function}", UNHEALTHY, "Average", 1), _BACK, 0.2, periods=(2, 2)),
-        Alarm(f"{new}Crashing", Metric(f"version.{function}", "Errors", minutes=1), _BACK, 0, periods=(2, 2)),
+        Alarm(f"{new}Unhealthy", Metric(f"version.{function}", UNHEALTHY, "Average", 1), 0.2, periods=(2, 2)),
+        Alarm(f"{new}Crashing", Metric(f"version.{function}", "Errors", minutes=1), 0, periods=(2, 2)),
     )
     for function, new in {"discovery": "NewVersion", "enrichment": "NewEnrichment"}.items()
 }
 """By function, what stops the rollout of a new version. They watch what the version writes, not the API: it depends on
 the moved alias."""
-
-_MEANINGS = {
-    "DiscoverySlow": "One answer in a hundred takes longer than all budgets together.",
-    "DiscoveryCrashing": "The discovery function crashes or times out.",
-    "DiscoveryDegraded": "More than 20 % of answers lack a signal: they come, but are ranked worse.",
-    "FeedbackFailing": "The feedback function crashes or times out: callers cannot report outcomes.",
-    "DiscoveryFailing": "More than 1 % of calls to the API get a 5xx.",
-    "CallsRefused": "More than 25 % of calls to the API get a 4xx: a client is wrong, or probing.",
-    "DiscoveryThrottled": "Calls find no free execution environment and get a 5xx: a limit on concurrency is too low.",
-    "ConcurrencyHigh": (
-        f"The account uses {_ACCOUNT_PERCENT} % of 1,000 concurrent executions, the limit unless AWS raised it."
-    ),
-    "ModelRefused": "Bedrock refuses a model for good; the log names the model and the cause.",
-    "DeadLetters": "Changes were given up at the hop {name}: these capabilities are out of date until redriven.",
-    "ChangesWaiting": f"A change has waited longer than {_OLDEST_S // 60} minutes for enrichment.",
-    "EnrichmentFailing": "The enrichment function crashes or times out: its changes are tried again, then given up.",
-    "LearningFailing": "The learning function crashes or times out: what callers report does not change answers.",
-    "EnrichmentThrottled": "Batches of changes find no free execution environment: a limit on concurrency is too low.",
-    "MaintenanceFailing": (
-        "A repair, reindex or backfill gave up: what was lost stays lost until the next night's repair."
-    ),
-    "StreamsFailing": "Changes do not get from the tables' streams to the bus: they come late.",
-    "StreamsLate": f"A change has been in its stream for {_OLDEST_S // 60} minutes; after 24 hours it is gone.",
-    "IndexRed": "Part of the index is missing: answers fail or are incomplete.",
-    "IndexYellow": "Copies of the index are missing for half an hour: nothing is lost, but one more failure would be.",
-    "IndexWritesBlocked": "The domain takes no writes, for want of storage or memory: changes wait.",
-    "IndexSnapshotFailing": "No automatic snapshot was taken. The index can still be made again from Profiles.",
-    "IndexBusy": "A data node is more than 80 % busy for a quarter of an hour.",
-    "IndexRejecting": "The domain rejects searches or writes because its queues are full.",
-    "IndexStorageLow": "Less than 25 % of the domain's storage is free.",
-    "IndexMemoryPressure": "The heap of a node is more than 95 % full: it may soon refuse calls.",
-    "NewVersionUnhealthy": "More than 20 % of the calls of the new version fail, are slow or lack a signal.",
-    "NewVersionCrashing": "The new version of discovery crashes or times out.",
-    "NewEnrichmentUnhealthy": "Most changes of more than 20 % of the batches of the new version wait.",
-    "NewEnrichmentCrashing": "The new version of enrichment crashes or times out.",
-    "SpendHigh": "Models cost more than {over} dollars in an hour.",
-}
-
 
 FEW = ("DiscoveryCrashing", "DiscoveryFailing", "DeadLetters", "ChangesWaiting", "MaintenanceFailing")
 """The alarms of a small deployment: what asks for a person, and needs no metric of our own."""
@@ -218,7 +184,7 @@ FEW = ("DiscoveryCrashing", "DiscoveryFailing", "DeadLetters", "ChangesWaiting",
 
 def alarms(*, usd_per_hour: int, few: bool = False) -> tuple[Alarm, ...]:
     """Every alarm, or the few of a small deployment; one on the cost of models if there is a limit."""
-    spent = Alarm("SpendHigh", _SPENT, "Models cost too much", usd_per_hour)
+    spent = Alarm("SpendHigh", _SPENT, usd_per_hour)
     every = (*_ANSWERS, *((spent,) if usd_per_hour else ()), *_CHANGES, *_INDEX)
     return tuple(alarm for alarm in every if alarm.id in FEW) if few else every
 

@@ -10,10 +10,11 @@ from constructs import Construct
 
 from infra import core_layer as contents
 from infra import vendor
-from infra.vendor import FILES, JWT, VENDOR, Wheels
+from infra.vendor import Wheels
 
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 ARCHITECTURE = lambda_.Architecture.ARM_64
+_PACKAGES = {"vendor": "third-party packages", "files": "NumPy", "jwt": "JSON Web Tokens"}
 
 
 def core_layer(scope: Construct) -> lambda_.LayerVersion:
@@ -22,19 +23,9 @@ def core_layer(scope: Construct) -> lambda_.LayerVersion:
     return _layer(scope, "CoreLayer", code, "mats: our own code")
 
 
-def vendor_layer(scope: Construct) -> lambda_.LayerVersion:
-    """Third-party packages of discovery and enrichment."""
-    return _layer(scope, "VendorLayer", _wheels_code(VENDOR), "mats: third-party packages")
-
-
-def files_layer(scope: Construct) -> lambda_.LayerVersion:
-    """Third-party packages of an index in files."""
-    return _layer(scope, "FilesLayer", _wheels_code(FILES), "mats: NumPy")
-
-
-def jwt_layer(scope: Construct) -> lambda_.LayerVersion:
-    """Third-party packages of the authorizer, which needs no other layer of packages."""
-    return _layer(scope, "JwtLayer", _wheels_code(JWT), "mats: JSON Web Tokens")
+def wheels_layer(scope: Construct, wheels: Wheels) -> lambda_.LayerVersion:
+    """Third-party packages."""
+    return _layer(scope, f"{wheels.name.capitalize()}Layer", _wheels_code(wheels), f"mats: {_PACKAGES[wheels.name]}")
 
 
 def _layer(scope: Construct, id: str, code: lambda_.Code, description: str) -> lambda_.LayerVersion:

@@ -26,7 +26,8 @@ from infra.constructs.shared import Shared
 from infra.constructs.tables import MatsTables
 from infra.constructs.watched import Watched
 from infra.context import Context, check_region, parse, replacing
-from infra.layers import core_layer, files_layer, vendor_layer
+from infra.layers import core_layer, wheels_layer
+from infra.vendor import FILES, VENDOR
 from mats.adapters.opensearch import mapping
 from mats.bootstrap.models import load_calibration, prices
 from mats.edge.observers import UNPRICED
@@ -59,7 +60,7 @@ class SystemStack(Stack):
             domain=files or _domain(self, context, shared, network),
             network=network,
             core=core_layer(self),
-            packages=[vendor_layer(self), *([files_layer(self)] if context.files else [])],
+            packages=[wheels_layer(self, each) for each in ((VENDOR, FILES) if context.files else (VENDOR,))],
             metrics=context.namespace,
         )
         self.path = EventPath(self, "EventPath", on=on)

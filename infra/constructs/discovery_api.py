@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from aws_cdk import Aws, CfnOutput, Duration, RemovalPolicy
@@ -16,7 +17,8 @@ from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.function import DEFAULTS, Foundation, Function, Values
 from infra.constructs.nag import accept, accept_managed
 from infra.constructs.shared import allow
-from infra.layers import jwt_layer
+from infra.layers import wheels_layer
+from infra.vendor import JWT
 from mats.edge.ard.entries import error_code
 from mats.edge.routes import ROUTES
 from mats.settings import Settings
@@ -170,7 +172,7 @@ class DiscoveryApi(Construct):
             environment=Settings(**tokens).to_env(),
             memory_mb=512,
             timeout_s=10,
-            packages=[jwt_layer(self)],
+            packages=[wheels_layer(self, JWT)],
             in_network=False,
         )
         checks = apigateway.TokenAuthorizer(
@@ -224,8 +226,6 @@ def _resource_policy(props: DiscoveryProps) -> iam.PolicyDocument | None:
 
 _TYPE = apigateway.ResponseType
 _RETRY = {"Retry-After": "'1'"}
-_UNKNOWN = "there is nothing at this path and method; see /openapi.json"
-_UNSIGNED = "the request is not signed, or there is nothing at this path and method"
 
 
 def _set_gateway_errors(api: apigateway.RestApi, *, signed: bool) -> None:
@@ -234,28 +234,11 @@ def _set_gateway_errors(api: apigateway.RestApi, *, signed: bool) -> None:
     A gateway response is the same for all paths, so it also has the members of an error of Agentic Resource Discovery.
     Where callers sign with SigV4, API Gateway cannot tell an unsigned call from one to an unknown path.
     """
-    known = [
-        (_TYPE.ACCESS_DENIED, 403, "Forbidden", "the caller may not call this"),
-        (_TYPE.UNAUTHORIZED, 401, "Unauthorized", "the call bears no valid token"),
-        (_TYPE.EXPIRED_TOKEN, 403, "Forbidden", "the caller's credentials have expired"),
-        (_TYPE.INVALID_SIGNATURE, 403, "Forbidden", "the signature does not match the request"),
-        (_TYPE.WAF_FILTERED, 403, "Forbidden", "it looks like an attack, or its caller sent too many"),
-        (_TYPE.RESOURCE_NOT_FOUND, 404, "Not Found", _UNKNOWN),
-        (_TYPE.REQUEST_TOO_LARGE, 413, "Content Too Large", "the body is larger than any request needs"),
-        (_TYPE.UNSUPPORTED_MEDIA_TYPE, 415, "Unsupported Media Type", "send application/json"),
-        (_TYPE.THROTTLED, 429, "Too Many Requests", "there are too many requests; try again"),
-        (_TYPE.QUOTA_EXCEEDED, 429, "Too Many Requests", "there are too many requests; try again"),
-        (_TYPE.AUTHORIZER_FAILURE, 500, "Internal Server Error", "the token could not be checked"),
-        (_TYPE.INTEGRATION_FAILURE, 503, "Service Unavailable", "discovery did not answer; try again"),
-        (_TYPE.INTEGRATION_TIMEOUT, 503, "Service Unavailable", "discovery did not answer in time; try again"),
-        (_TYPE.MISSING_AUTHENTICATION_TOKEN, 403, "Forbidden", _UNSIGNED)
-        if signed
-        else (_TYPE.MISSING_AUTHENTICATION_TOKEN, 404, "Not Found", _UNKNOWN),
-    ]
-    for kind, status, title, detail in known:
+    every = json.loads(Path(__file__).with_name("gateway_errors.json").read_text("utf-8"))
+    for kind, status, title, detail in [*every["all"], *every["signed" if signed else "tokens"]]:
         problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "errors": []}
         error = {"errorCode": error_code(status), "message": detail}
-        _answer(api, kind, json.dumps(problem | error), status=status)
+        _answer(api, getattr(_TYPE, kind), json.dumps(problem | error), status=status)
     others = ((_TYPE.DEFAULT_4_XX, 400, "Bad Request"), (_TYPE.DEFAULT_5_XX, 500, "Internal Server Error"))
     for kind, status, title in others:
         open_ended = json.dumps({"type": "about:blank", "title": title, "errors": [], "errorCode": error_code(status)})

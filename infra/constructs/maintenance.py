@@ -26,8 +26,6 @@ REFILLED_AFTER = (
 )
 """States of the stack after which its domain may be a new one. While the old one is deleted, for many minutes, the new
 one is in use already; so a refill begins with the cleanup, and once more after it."""
-_SENSELESS = ["NotPossible", "RequestInvalid", "ValidationError"]
-"""Errors that a repetition does not resolve, by the names of their classes."""
 
 
 class Maintenance(Construct):
@@ -143,32 +141,20 @@ class Maintenance(Construct):
         return [allow(*of_machine, on=self.machine.state_machine_arn), allow(*of_runs, on=runs)]
 
 
-_RETRY = [
-    {"ErrorEquals": _SENSELESS, "MaxAttempts": 0},
-    {
-        "ErrorEquals": ["States.ALL"],
-        "IntervalSeconds": 20,
-        "BackoffRate": 2.5,
-        "MaxDelaySeconds": 600,
-        "MaxAttempts": 6,
-        "JitterStrategy": "FULL",
-    },
-]
-
-
 def definition(function: str, discovery: str, *, kept: int) -> dict[str, Any]:
     """The state machine in Amazon States Language, which calls `function` until it says that the task is done.
 
     Its task `versions` deletes versions of `discovery` but the newest `kept` and those that an alias sends calls to.
-    It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data.
+    It reads pages of 25 versions: the configurations of 50 may be more than the 256 kB of a state's data. Errors that
+    a repetition does not resolve are not retried.
     """
-    text = Path(__file__).with_name("maintenance.asl.json").read_text("utf-8")
+    text, retry = (Path(__file__).with_name(f"maintenance.{part}.json").read_text("utf-8") for part in ("asl", "retry"))
     for name, value in {
         "<partition>": Aws.PARTITION,
         "<function>": function,
         "<discovery>": discovery,
         "<kept>": str(kept),
-        '"<retry>"': json.dumps(_RETRY),
+        '"<retry>"': retry,
     }.items():
         text = text.replace(name, value)
     machine: dict[str, Any] = json.loads(text)

@@ -68,7 +68,7 @@ class Observability(Construct):
             datapoints_to_alarm=alarm.periods[0],
             evaluation_periods=alarm.periods[1],
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-            alarm_description=f'{alarm.means(name)} What to do: docs/runbook.md, "{alarm.section}".',
+            alarm_description=alarm.means(name),
         )
         if self._topic:
             made.add_alarm_action(actions.SnsAction(self._topic))

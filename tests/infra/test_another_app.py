@@ -24,8 +24,9 @@ def another_app(folder: Path) -> None:
     from infra.constructs.shared import Shared
     from infra.constructs.tables import MatsTables
     from infra.inference_profiles import Models
-    from infra.layers import core_layer, vendor_layer
+    from infra.layers import core_layer, wheels_layer
     from infra.sizes import Nodes
+    from infra.vendor import VENDOR
 
     app = App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder))
     stack, shared = Stack(app, "Another"), Shared(name="finder", log_days=7)
@@ -36,7 +37,7 @@ def another_app(folder: Path) -> None:
         tables=MatsTables(stack, "Tables", shared=shared),
         domain=SearchDomain(stack, "Index", shared=shared, nodes=Nodes(nodes=2, node="r7g.large.search", gb_each=20)),
         core=core_layer(stack),
-        packages=[vendor_layer(stack)],
+        packages=[wheels_layer(stack, VENDOR)],
     )
     EnrichmentFunction(stack, "Offline", on=on, path=EventPath(stack, "Path", on=on), at_once=5)
     feedback = FeedbackFunction(stack, "Reports", on=on)

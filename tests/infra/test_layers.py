@@ -216,7 +216,9 @@ def staged(tmp_path_factory) -> Path:
     app = cdk.App(outdir=str(out))
     stack = cdk.Stack(app, "Layers")
     try:
-        layers.core_layer(stack), layers.vendor_layer(stack), layers.jwt_layer(stack)
+        layers.core_layer(stack)
+        for wheels in (VENDOR, JWT):
+            layers.wheels_layer(stack, wheels)
     except Exception as error:
         if "uv could not install" in str(error):
             skip_or_fail("way to build the layers")
