@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from mcp_types import _v2025_11_25 as before
 from mcp_types import _v2026_07_28 as current
 
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, Overloaded
 from mats.edge import openapi
 from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, Caller, Response
@@ -236,6 +236,16 @@ def test_internal_failure_is_hidden_and_counted():
     assert "123456789012" not in answer["content"][0]["text"]
     assert "try again" in answer["content"][0]["text"]
     assert [measures["Failed"].value for measures in measured] == [1]
+
+
+def test_too_many_requests_are_told_as_over_http():
+    full = replace(APPLICATION, audiences_of=raising(Overloaded("96 requests wait already; try again in a second")))
+    answer = called(
+        "get_capability", {"id": THREE[0].id}, application=full,
+        identity={"userArn": "arn:aws:iam::123456789012:user/a"},
+    )  # fmt: skip
+    assert answer["isError"]
+    assert answer["content"][0]["text"] == "96 requests wait already; try again in a second"
 
 
 def test_hostile_registration_stays_data():

@@ -121,7 +121,7 @@ def to_json(content: BaseModel, **options: Any) -> str:
 def error_response(error: errors.CapabilityError, *, internal_details: bool = True) -> Response:
     """The problem document of an error; without internal details, the text says only that discovery is unavailable."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    if isinstance(error, errors.DependencyFailed) and status != 429 and not internal_details:
+    if _is_internal(error) and not internal_details:
         return problem(status, _UNAVAILABLE, headers={"Retry-After": "1"})
     faults = error.faults if isinstance(error, errors.Invalid) else ()
     headers = {"Retry-After": "1"} if status in (429, 503) and not isinstance(error, _FOR_OPERATORS) else {}
@@ -130,7 +130,12 @@ def error_response(error: errors.CapabilityError, *, internal_details: bool = Tr
 
 def error_detail(error: errors.DependencyFailed, caller: Caller) -> str:
     """The text of an error for this caller, where there is no HTTP status to go with it."""
-    return str(error) if caller.sees_internal_errors else _UNAVAILABLE
+    return _UNAVAILABLE if _is_internal(error) and not caller.sees_internal_errors else str(error)
+
+
+def _is_internal(error: errors.CapabilityError) -> bool:
+    """True if the text is for operators; that too many ask at once is for callers, who can ask later."""
+    return isinstance(error, errors.DependencyFailed) and not isinstance(error, errors.Overloaded)
 
 
 def problem(
