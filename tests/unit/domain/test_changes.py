@@ -174,3 +174,14 @@ def test_a_change_beyond_what_a_contract_keeps_is_dangerous(before, after):
 def test_the_order_of_inputs_is_no_change_of_a_contract():
     one, other = (a_tool(input_schema={"properties": dict(each)}) for each in (MOST.items(), reversed(MOST.items())))
     assert contract_of(profile_of(one, origin="")).inputs == contract_of(profile_of(other, origin="")).inputs
+
+
+def test_inputs_that_a_contract_has_no_room_for_are_not_told_as_one_input():
+    def with_inputs(count: int) -> Registration:
+        inputs = {f"{number:0100}": {"type": "string"} for number in range(count)}
+        schema = {"type": "object", "properties": inputs}
+        return Registration.parse({"namespace": "com.acme", "name": "wide", "kind": "tool", "input_schema": schema})
+
+    told = [str(reason) for reason in changes_of(with_inputs(300), with_inputs(310))]
+    assert "dangerous: its inputs beyond those that a contract keeps changed" in told
+    assert not [words for words in told if "input `2" in words]

@@ -86,6 +86,9 @@ def _fit(part: str, found: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(parts))
 
 
+_REST = re.compile(r"[\d,]+ more, [0-9a-f]{8}")  # The entry that `_fit` makes of what has no room
+
+
 def _short(text: str) -> str:
     return text if len(text) <= _MAX_PART else f"{text[:_MAX_WORDS]}… {fingerprint(text)[:8]}"
 
@@ -166,6 +169,9 @@ def _deeds(before: Contract, after: Contract) -> Iterator[Reason]:
 
 
 def _interface(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Reason]:
+    if {*filter(_REST.fullmatch, before)} != {*filter(_REST.fullmatch, after)}:
+        yield Reason(_DANGEROUS, "its inputs beyond those that a contract keeps changed")
+    before, after = ({name: of[name] for name in of if not _REST.fullmatch(name)} for of in (before, after))
     for name, kind in after.items():
         needed = kind.endswith("!")
         if name not in before:
@@ -188,7 +194,8 @@ def _holds_no_text(kind: str) -> bool:
 
 
 _SENT, _VALUES, _SAYS, _INPUT = "sends ", "the values of ", "says of ", "says of input "
-_MAX_DETAIL, _NEAR = 160, 0.75  # Characters of a text about an input, and share of a text's words that are known
+_MAX_TEXT, _NEAR = 1_600, 0.75  # Characters of a text that is no description, and share of its words that are known
+_MAX_COUNTED = 20  # Words of a text about an input that this share is taken of, however long it is
 _CONSTANTS = ("const", "default", "enum", "examples")
 _GRAVE = word_set(
     "charge delete destroy erase execute exfiltrate forward fund install money overwrite password pay publish purge "
@@ -207,13 +214,13 @@ def _details(call: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, s
         "itself and its provider": source.other if source else "",
         "when to use it": " ".join(examples),
     }.items():
-        yield f"{_SAYS}{name}", clip(text, 10 * _MAX_DETAIL)
+        yield f"{_SAYS}{name}", clip(text, _MAX_TEXT)
     for path, node in sorted(_nodes(profile.input_schema), key=itemgetter(0)):
         values = {key: node[key] for key in _CONSTANTS if key in node}
         if values:
             yield f"{_VALUES}{path}", _short(json.dumps(values, sort_keys=True))
         if about := " ".join(str(node[key]) for key in ("title", "description") if node.get(key)):
-            yield f"{_INPUT}{path}", clip(about, _MAX_DETAIL)
+            yield f"{_INPUT}{path}", clip(about, _MAX_TEXT)
 
 
 def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
@@ -228,13 +235,18 @@ def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
         path = name.removeprefix(_INPUT).removeprefix(_VALUES)
         if name.startswith(_SENT):
             yield Reason(_DANGEROUS, f"it {_quote(name)}")
-        elif not name.startswith((_VALUES, _SAYS)):
+            continue
+        if not name.startswith((_VALUES, _SAYS)):
             yield Reason(_DANGEROUS, "it says something else beyond what a contract keeps")
-        elif path != name and path not in before.inputs and _holds_no_text(after.inputs.get(path, "")):
+            continue
+        if path != name and path not in before.inputs and _holds_no_text(after.inputs.get(path, "")):
             continue  # an input that is new, and cannot hold much
-        elif name.startswith(_VALUES):
+        if name.startswith(_VALUES):
             yield Reason(_DANGEROUS, f"{_quote(name)} changed")
-        elif len(_stems_of(text) - said - (set() if path != name else inputs)) > (1 - _NEAR) * len(content_words(text)):
+            continue
+        count, is_input = len(content_words(text)), path != name
+        most = (1 - _NEAR) * (min(count, _MAX_COUNTED) if is_input else count)
+        if len(_stems_of(text) - said - (set() if is_input else inputs)) > most:
             yield Reason(_DANGEROUS, f"what it {_quote(name)} is something else")
     now = {word for text in (after.text, *after.details.values()) for word in content_words(text)}
     if grave := sorted(word for word in now if stem(word) in _GRAVE_STEMS - said):
