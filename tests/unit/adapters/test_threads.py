@@ -58,7 +58,8 @@ def test_each_thread_begins_with_its_start():
 def test_a_thread_that_yields_leaves_the_others_as_they_are():
     before = os.getpriority(os.PRIO_PROCESS, 0)
     pool = DaemonThreads(1, "t", on_start=yield_to_others)
-    assert pool.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())).result(timeout=5) > before
+    yielding = pool.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())).result(timeout=5)
+    assert yielding > before or yielding == before == 19
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 

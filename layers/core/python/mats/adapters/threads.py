@@ -26,7 +26,8 @@ def cores() -> int:
 def yield_to_others() -> None:
     """Let this thread run where no other thread or process needs the core. On Linux; elsewhere nothing changes."""
     if sys.platform == "linux":  # elsewhere priorities are of processes
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(own + _NICE, 19))
 
 
 class FirstComeGate:
