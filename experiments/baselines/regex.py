@@ -30,7 +30,7 @@ class Regex:
         self._k, self._ids = k, [registration.id for registration in ordered]
         self._names = [registration.name.lower() for registration in ordered]
         self._texts = [registration.description.lower() for registration in ordered]
-        self._matches: dict[str, NDArray[np.float64]] = {}
+        self._matches: dict[str, NDArray[np.int_]] = {}
 
     def __call__(self, query: JudgedQuery) -> SystemAnswer:
         began = time.perf_counter()
@@ -40,12 +40,12 @@ class Regex:
     def ranked(self, text: str) -> list[Id]:
         """All ids, hits first."""
         patterns = set(_WORD.findall(text.lower())) - LUCENE_STOP_WORDS
-        score = sum((self._matches_of(pattern) for pattern in patterns), np.zeros(len(self._ids)))
+        score = sum((self._matches_of(pattern) for pattern in patterns), np.zeros(len(self._ids), dtype=int))
         return [self._ids[row] for row in np.argsort(-score, kind="stable")]
 
-    def _matches_of(self, pattern: str) -> NDArray[np.float64]:
-        """By row 1 for a match in the name, and a thousandth for one in the description."""
+    def _matches_of(self, pattern: str) -> NDArray[np.int_]:
+        """By row 1,000 for a match in the name, and 1 for one in the description: integers, whose sum has no order."""
         if pattern not in self._matches:
-            named = np.array([pattern in name for name in self._names], dtype=float)
-            self._matches[pattern] = named + np.array([pattern in text for text in self._texts]) / 1_000
+            named = np.array([pattern in name for name in self._names], dtype=int)
+            self._matches[pattern] = 1_000 * named + np.array([pattern in text for text in self._texts], dtype=int)
         return self._matches[pattern]
