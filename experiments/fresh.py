@@ -75,7 +75,6 @@ SOURCES: Mapping[str, Sequence[str]] = {
 """The sources of each results file; any other experiment depends on what an answer does, and on its study."""
 KEPT: Mapping[str, str] = {
     "aws-growth": "half a day of filling a node; docs/scale.md has the commit of each row",
-    "bench-openapi": "it needs a document that only a package has; README has its commit",
     "calibration": "measuring it again would fit the constants of the service again; docs/scoring.md has its commit",
 }
 """Results that may be older than their sources, and why: the pages that show them name the commit."""

@@ -88,11 +88,16 @@ def _reach() -> str:
         }
         for name in ("tools", "agents", "skills", "models")
     }
-    benchmarks = {name: load_results(f"bench-{name}") for name in ("openapi", "latency", "scale", "mcp")}
+    benchmarks = {name: load_results(f"bench-{name}") for name in ("latency", "scale", "mcp")}
     mcp, called = benchmarks["mcp"], load_results("experiment-language-model")["sets"]["all"]
     read = mcp["definitions"] + mcp["answer_of_five"]["text"]["p50"]
     label, queries = _labels(called["systems"]), called["queries"]
-    return _template("reach").format(**sets, **benchmarks, label=label, queries=queries, read=read)
+    asked = load_results("experiment-operations")["sets"]["all"]
+    api = {name: _pair(system["metrics"], "match@5") for name, system in asked["systems"].items()}
+    operations, imported = asked["systems"]["hybrid"]["operations"], asked["queries"]
+    return _template("reach").format(
+        **sets, **benchmarks, label=label, queries=queries, read=read, api=api, operations=operations, imported=imported
+    )
 
 
 def _compare_written(panel: Json) -> dict[str, Any]:
@@ -162,8 +167,8 @@ def _retrieval(results: Json) -> str:
     return "\n".join(lines)
 
 
-def _pair(system: Json) -> str:
-    return f"{100 * system['match@1']['mean']:.1f} / {100 * system['match@15']['mean']:.1f}"
+def _pair(system: Json, among: str = "match@15") -> str:
+    return f"{100 * system['match@1']['mean']:.1f} / {100 * system[among]['mean']:.1f}"
 
 
 def _points(gain: Json) -> str:
@@ -172,7 +177,7 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console", "openapi")
+    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
     results = {name: load_results(f"bench-{name}") for name in benchmarks}
     results |= {name: load_results(f"aws-{name}") for name in ("cold", "parity")}
     deployed = {"documents": 100_000, "dimension": 1_024, "encoding": "float"}  # With Titan's vectors
@@ -187,6 +192,20 @@ def _speed() -> str:
         for one in [scanner["corpora"][f"{writers}: {label}"]]
     }
     return _template("speed").format(**results, layer=layer, slowest=slowest, scanner=scanner, **flags)
+
+
+def _operations() -> str:
+    """What people ask of the operations of public APIs, by sort."""
+    results = load_results("experiment-operations")
+    lines = ["| requests | | plain BM25: first / among five | mats, no LLM | `none` though one serves |"]
+    lines.append("|---|" + "---:|" * 4)
+    for sort, one in results["sets"].items():
+        plain, ours = (_pair(one["systems"][name]["metrics"], "match@5") for name in ("bm25", "hybrid"))
+        false = 100 * one["systems"]["hybrid"]["false_none"]
+        lines.append(f"| {sort} | {one['queries']} | {plain} | **{ours}** | {false:.1f} |")
+    source, count = results["provenance"], results["sets"]["all"]["systems"]["hybrid"]["operations"]
+    told = f"In %, over {count:,} operations, at commit {source['commit']:.7}. Nothing was fitted to this half."
+    return "\n".join((*lines, "", told))
 
 
 _PEERS = {
@@ -241,6 +260,7 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "problem": _problem,
         "comparison": _comparison,
         "peers": _peers,
+        "operations": _operations,
         "policies": lambda: policy_table(load_results("experiment-ablate")),
     },
     DOCS / "scale.md": {"growth": lambda: "\n".join(growth_table())},
