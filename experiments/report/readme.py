@@ -204,7 +204,7 @@ def _operations() -> str:
         false = 100 * one["systems"]["hybrid"]["false_none"]
         lines.append(f"| {sort} | {one['queries']} | {plain} | **{ours}** | {false:.1f} |")
     source, count = results["provenance"], results["sets"]["all"]["systems"]["hybrid"]["operations"]
-    told = f"In %, over {count:,} operations, at commit {source['commit']:.7}. Nothing was fitted to this half."
+    told = f"In %, over {count:,} operations, at commit {source['commit']:.7}."
     return "\n".join((*lines, "", told))
 
 
