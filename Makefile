@@ -49,8 +49,7 @@ $(READY): requirements/lock.txt requirements/assets.txt pyproject.toml experimen
 	@touch $@
 
 test: check ## Run every check and every test that needs only Python (WORKERS=N, default all cores)
-	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not server and not long and not timing"
-	@$(PYTEST) -m timing $$(grep -rl mark.timing --include='test_*.py' tests)
+	@$(PYTEST) -n $(WORKERS) --dist worksteal -m "not server and not long"
 	@echo "Not run: what needs a server, the CDK, a browser or the judged data sets; make test-servers and test-long run it."
 
 test-servers: setup $(INFRA) $(SERVERS) $(FUNCTIONS) ## Run the tests that need servers, the CDK, a browser or the data sets (SERVER_WORKERS=N)
