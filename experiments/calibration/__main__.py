@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def encoder_key(settings: Settings) -> str:
-    """The encoder's key in the table: the prefix of its name, without weights and precision."""
+    """The encoder's key in the table: its model, without weights, precision and dimension."""
     return Path(settings.encoder).name
 
 

@@ -177,6 +177,14 @@ def test_encoders_of_other_languages_have_constants_of_their_own(encoder: str, n
     assert found.scale.lo == least
 
 
+@pytest.mark.parametrize(
+    "encoder",
+    ["all-MiniLM-L6-v2-tuned-53aa5117-int8", "all-MiniLM-L6-v20-53aa5117-int8", "nonesuch-53aa5117-fp32", "none-1-x"],
+)
+def test_an_encoder_whose_name_begins_with_a_fitted_one_has_no_constants_of_its_own(encoder: str):
+    assert not load_calibration("sqlite-bm25-1", encoder).source.fitted
+
+
 def test_an_answer_names_the_constants_of_another_encoder(offline):
     settings = Settings(
         index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -212,15 +213,19 @@ RERANKED = Thresholds(match=0.7, weak=0.4)
 """For relevance by the scores of a reranker, which are absolute by themselves; not fitted to one model."""
 
 
+_BUILD = re.compile(r"-([0-9a-f]{8}-.+|\d+)$")
+"""What the name of an encoder has after its model: the digest of its weights and their precision, or its dimension."""
+
+
 def load_calibration(index: str, encoder: str) -> Calibration:
-    """The constants for an index and an encoder, by the start of `index/encoder`.
+    """The constants for an index and an encoder, by the encoder's model: with any weights, precision and dimension.
 
     Fallback for a pair without calibration, with a warning: the same index with another encoder, else the first entry.
     `make calibrate` adds a pair.
     """
     table = json.loads(packaged_text("calibration.json"))
     wanted = f"{index}/{encoder}"
-    fitted = next((key for key in table if wanted.startswith(key)), None)
+    fitted = next((key for key in (wanted, f"{index}/{_BUILD.sub('', encoder)}") if key in table), None)
     known = fitted or next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
     row = table[known]
     if fitted is None:
