@@ -10,7 +10,7 @@ from experiments.report.results import measured_only, not_run_reason
 from mats.evaluation.results import Json
 
 NONE, NOT_RUN = "–", "not run"
-_MATCHED = 0.9  # Share of candidates with a recorded score below which recorded replies are no evidence
+MATCHED = 0.9  # Share of candidates with a recorded score below which recorded replies are no evidence
 Sets: TypeAlias = Mapping[str, Any]  # The panels of an experiment's results, by label
 Column: TypeAlias = Callable[[Json], str]  # The text of a cell of results
 
@@ -137,14 +137,14 @@ def run_notes(sets: Sets) -> Iterator[str]:
                 reasons.setdefault(why, {})[name] = None
             elif cell.get("failed"):
                 failed.append(f"{name} on {label} {cell['failed']:,}")
-            if cell.get("matched", 1) < _MATCHED:
+            if cell.get("matched", 1) < MATCHED:
                 weak.append(f"{name} on {label}")
     yield from (f"Not run ({', '.join(names)}): {why}" for why, names in reasons.items())
     if failed:
         yield f"Queries that failed and count as missed: {', '.join(failed)}."
     if weak:
         yield (
-            f"Fewer than {100 * _MATCHED:.0f} % of the candidates had a recorded score, and those without count as 0, "
+            f"Fewer than {100 * MATCHED:.0f} % of the candidates had a recorded score, and those without count as 0, "
             f"so these rows are no evidence: {', '.join(weak)}."
         )
 

@@ -50,4 +50,8 @@ def table(results: Json) -> str:
     lines = [f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * 2 + "---|" + "---:|" * 3]
     lines += [f"| {' | '.join(row)} |" for name, one in results["policies"].items() for row in rows_of(name, one)]
     source = results["provenance"]
-    return "\n".join(lines) + f"\n\nMeasured at commit {source['commit']} in {results['seconds']:.0f} s."
+    told = (
+        f"Measured at commit {source['commit']} in {results['seconds']:.0f} s. In sight: the judged sets and each "
+        "policy's own requests; the operations here are the half that was kept back."
+    )
+    return "\n".join((*lines, "", told))

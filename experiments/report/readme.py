@@ -3,20 +3,25 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from experiments.report.cells import gained_lost
+from experiments.ablate.sets import VENDORS
+from experiments.report.cells import MATCHED, gained_lost
 from experiments.report.policies import table as policy_table
 from experiments.report.results import load_results, paper
 from experiments.report.scale import growth_table
+from experiments.studies.grades import SERVES
 from infra import cost
+from mats.bootstrap.models import RERANKED, load_calibration
 from mats.evaluation.results import Json
 from mats.local.cli.search import answer_lines
 from mats.resources import REPOSITORY
+from mats.usecases.discover import Discover
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
@@ -28,14 +33,11 @@ def _template(name: str) -> str:
     return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-_ENOUGH_MATCHED = 90  # Per cent of the candidates that have a recorded score; below, the table says so
-
-
 def _problem() -> str:
     called, graded = (load_results(f"experiment-{name}")["sets"] for name in ("language-model", "grades"))
     systems, together = called["all"]["systems"], graded["all"]
     sizes = [one["documents"] for name, one in called.items() if name in graded and name != "all"]
-    matched, writer = 100 * systems["pipeline-hybrid"]["matched"], load_results("experiment-writer")["sets"]
+    matched, writer = systems["pipeline-hybrid"]["matched"], load_results("experiment-writer")["sets"]
     return _template("problem").format(
         sets=NUMBERS[len(sizes)],
         fewest=min(sizes),
@@ -45,8 +47,9 @@ def _problem() -> str:
         label=_labels(systems),
         grade={arm: 100 * one["grade"]["mean"] for arm, one in together["systems"].items()},
         change=gained_lost(systems["pipeline-hybrid"]["mcnemar"]),
-        matched=matched,
-        warning="" if matched >= _ENOUGH_MATCHED else ": too many for a fair row",
+        matched=100 * matched,
+        warning="" if matched >= MATCHED else ": too many for a fair row",
+        serves=SERVES,
         rerank=load_results("bench-rerank"),
         **{part: _compare_written(writer[f"all: {part}"]) for part in ("written", "others")},
     )
@@ -63,7 +66,8 @@ def _with_interval(value: Json) -> str:
 def _comparison() -> str:
     tools, known = load_results("experiment-main")["sets"]["tools"], paper()
     of_paper = list(known["tables"]["fig:scaling-within"].values())[-1]
-    peers = load_results("bench-peers")["sets"]["tools"]
+    in_one_run = load_results("bench-peers")
+    peers = in_one_run["sets"]["tools"]
     names = {"fastmcp": "fastmcp-bm25", "regex": "fastmcp-regex", "mats": "mats"}
     return _template("compare").format(
         documents=tools["documents"],
@@ -73,6 +77,7 @@ def _comparison() -> str:
         report="../experiments/results/report/report.md",
         paper_main=100 * known["tables"]["tab:main-mat1"]["Tools / ToolRet"]["full-ctx"]["match@1"],
         drawn=peers["queries"],
+        version=in_one_run["versions"]["fastmcp-bm25"].removeprefix("fastmcp "),
         **{key: 100 * peers["systems"][name]["match@1"]["mean"] for key, name in names.items()},
         **{name: 100 * tools["systems"][name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")},
     )
@@ -96,8 +101,9 @@ def _reach() -> str:
     api = {name: _pair(system["metrics"], "match@5") for name, system in asked["systems"].items()}
     operations, imported = asked["systems"]["hybrid"]["operations"], asked["queries"]
     return _template("reach").format(
-        **sets, **benchmarks, label=label, queries=queries, read=read, api=api, operations=operations, imported=imported
-    )
+        **sets, **benchmarks, label=label, queries=queries, read=read, api=api, operations=operations,
+        imported=imported, vendors=NUMBERS[len(VENDORS)],
+    )  # fmt: skip
 
 
 def _compare_written(panel: Json) -> dict[str, Any]:
@@ -136,10 +142,11 @@ def _format_json(value: Any, indent: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-_IN_SIGHT = (
-    "In sight: the field weights, the constants of the scale, the thresholds and the policies were chosen with these "
-    "eight sets in view."
-)
+def _in_sight(sets: Json) -> str:
+    return (
+        "In sight: the field weights, the constants of the scale, the thresholds and the policies were chosen with "
+        f"these {NUMBERS[len(sets)]} sets in view."
+    )
 
 
 def _results_block() -> str:
@@ -147,7 +154,7 @@ def _results_block() -> str:
     source, machine = main["provenance"], main["provenance"]["machine"]
     origin = (
         f"Match@k in %, bootstrap 95 % intervals over queries; measured at commit {source['commit']} "
-        f"on {machine['cores']} cores ({machine['cpu']}), Python {source['python']}. {_IN_SIGHT}"
+        f"on {machine['cores']} cores ({machine['cpu']}), Python {source['python']}. {_in_sight(main['sets'])}"
     )
     return "\n\n".join((_retrieval(main), origin, _speed()))
 
@@ -204,7 +211,10 @@ def _operations() -> str:
         false = 100 * one["systems"]["hybrid"]["false_none"]
         lines.append(f"| {sort} | {one['queries']} | {plain} | **{ours}** | {false:.1f} |")
     source, count = results["provenance"], results["sets"]["all"]["systems"]["hybrid"]["operations"]
-    told = f"In %, over {count:,} operations, at commit {source['commit']:.7}."
+    told = (
+        f"In %, over {count:,} operations of {NUMBERS[len(VENDORS)]} vendors, at commit {source['commit']:.7}. "
+        "Policies were made on the other half; of them, those that gained nothing on this one went."
+    )
     return "\n".join((*lines, "", told))
 
 
@@ -239,13 +249,30 @@ def _peers() -> str:
         f"Match@k in %, in one run at commit {source['commit']:.7} on {source['machine']['cores']} cores, with "
         f"{', '.join(sorted(set(results['versions'].values())))}. Gained / lost: queries on which mats alone is right, "
         "and on which the other alone is. Times are of a search in process; those with vectors encode the query. "
-        f"{_IN_SIGHT} Nothing of the peers was.",
+        f"{_in_sight(sets)} Nothing of the peers was.",
     ]
-    public = {key: results["sets"].get(name) for key, name in (("live", "livemcp-tasks"), ("golden", "mcp-golden"))}
+    public = {key: results["sets"][name] for key, name in (("live", "livemcp-tasks"), ("golden", "mcp-golden"))}
     cells_of = {
-        key: {system: _recalls(value) for system, value in one["systems"].items()} for key, one in public.items() if one
+        key: {**one, **{system: _recalls(value) for system, value in one["systems"].items()}}
+        for key, one in public.items()
     }
-    return "\n".join((*lines, "", _template("peers").format(**cells_of)))
+    task = 100 / public["live"]["queries"]
+    return "\n".join((*lines, "", _template("peers").format(**cells_of, task=task)))
+
+
+def _verdicts() -> str:
+    """The thresholds of verdicts as they are served, and how they were fitted."""
+    fitted = load_results("calibration")
+    encoder, tested = next((name, one["tested"]["told"]["good"]["none"]) for name, one in fitted["verdict"].items())
+    return _template("verdicts").format(
+        reranked=RERANKED,
+        hybrid=load_calibration("sqlite-bm25-1", encoder).thresholds,
+        encoder=encoder,
+        depth=next(field.default for field in fields(Discover) if field.name == "depth"),
+        tested=100 * tested,
+        sets=NUMBERS[len(fitted["sets"])],
+        commit=fitted["provenance"]["commit"],
+    )
 
 
 def _recalls(system: Json) -> str:
@@ -254,7 +281,7 @@ def _recalls(system: Json) -> str:
 
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
     README: {"shortlist": _terminal, "results": _reach},
-    DOCS / "scoring.md": {"answer": _answer},
+    DOCS / "scoring.md": {"answer": _answer, "verdicts": _verdicts},
     DOCS / "results.md": {
         "results": _results_block,
         "problem": _problem,

@@ -87,7 +87,8 @@ def build_report(folder: Path) -> ExperimentReport:
             raise ResultsInvalid([Fault(str(path), message)]) from error
     intro = [
         "Rendered by `python -m experiments report` from the results files. Shares are in per cent; the paper's "
-        "numbers are in italics and come from other data."
+        "numbers are in italics and come from other data. In sight: the constants and the policies of mats were chosen "
+        "with the judged sets in view; of the operations, half of the requests was kept back."
     ]
     if missing := [name for name in EXPERIMENTS if not files[name].exists()]:
         intro.append(f"Not measured yet: {', '.join(missing)}.")
