@@ -1,5 +1,6 @@
 """The memory of both indices: what is found, who counts, and what is gone."""
 
+import time
 from array import array
 from collections.abc import Callable
 
@@ -70,6 +71,14 @@ def test_a_success_that_turned_out_wrong_is_forgotten(made: Learning):
     assert set(made.memory.with_outcomes([PAY], receipt.caller)) == set()
 
 
+def test_a_second_report_within_a_millisecond_is_remembered(made: Learning, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(time, "time_ns", lambda: 1_800_000_000 * 10**9)
+    for used in (PAY, SHIP):
+        tell(made, "q1", used=used)
+    [near] = made.memory.nearest(EAST, depth=5)
+    assert near.memory.used == {PAY, SHIP}
+
+
 def test_callers_are_left_out_beside_what_is_gone(made: Learning):
     for query_id, caller in (("q1", "ann"), ("q2", "bob"), ("q3", "cy")):
         tell(made, query_id, caller=caller)
@@ -135,6 +144,8 @@ def test_callers_hide_no_lesson_and_lessons_count_for_no_other_request(made: Lea
     assert found(made, depth=2) == ["q0", "q1", lesson]
     assert found(made, depth=2, without=["caller 0"]) == ["q1", "q2", lesson]
     assert found(made, NORTH, depth=1) == [lesson]
+    assert set(made.memory.with_outcomes([WRAP], "eve")) == set()
+    tell(made, "q8", used=WRAP, caller="ann", vector=NORTH)
     assert set(made.memory.with_outcomes([WRAP], "eve")) == set()
     made.outcomes.withdraw(lesson)
     made.learn([lesson])
