@@ -47,7 +47,6 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "aws-cold": ("functions/*/handler.py", f"{_MATS}/bootstrap/cloud.py", "layers/vendor/requirements.txt"),
     "aws-parity": (*_OPENSEARCH, *_ANSWER, f"{_BENCHMARKS}/aws/__main__.py"),
     "bench-answer": (*_ANSWER, f"{_MATS}/edge/schema.py", "examples/registry.jsonl"),
-    "bench-console": ("console/*.js", f"{_MATS}/local/console/*.py", f"{_BENCHMARKS}/console.py"),
     "bench-import": (*_STORE, f"{_BENCHMARKS}/pipeline.py"),
     "bench-latency": (*_ANSWER, f"{_BENCHMARKS}/serving.py"),
     "bench-load": (*_SERVING, f"{_MATS}/local/service.py", f"{_BENCHMARKS}/load.py"),

@@ -1,6 +1,5 @@
-"""Recorded replies of a language model, played in its place. Grades are a yardstick, never a reply."""
+"""Recorded replies of a language model, played in its place."""
 
-import gzip
 import json
 import re
 from collections import Counter
@@ -37,8 +36,8 @@ class Recordings:
 
     `rerank.jsonl` has `set`, `query_id`, `commit`, `request`, a body of chat completions, and `reply`, the arguments of
     its tool: scores `s` in order, and the type `t` where it was asked for; steps are ignored. `writer.jsonl` has `id`
-    and `reply`. `judgements/SET.jsonl` has `query_id` and `scores`, from 0 to 100 by id. A recorded request is
-    recognised by its query, and its candidates by kind and name, so that a changed prompt still finds its reply.
+    and `reply`. A recorded request is recognised by its query, and its candidates by kind and name, so that a changed
+    prompt still finds its reply.
     """
 
     folder: Path
@@ -120,23 +119,14 @@ class Recordings:
         """The ids of the registrations that have a recorded description."""
         return self._descriptions.keys()
 
-    def grades(self, name: str) -> Mapping[str, Mapping[str, float]]:
-        """The judgements of a set: scores from 0 to 100 by id, by query."""
-        return {row["query_id"]: row["scores"] for row in self._rows(f"judgements/{name}.jsonl")}
-
     def _rows(self, name: str) -> Iterator[dict[str, Any]]:
-        """The rows of a file, plain or compressed; none if it is missing."""
-        plain, packed = self.folder / name, self.folder / f"{name}.gz"
+        """The rows of a file; none if it is missing."""
+        path = self.folder / name
         try:
-            if plain.exists():
-                text = plain.read_text("utf-8")
-            elif packed.exists():
-                text = gzip.decompress(packed.read_bytes()).decode()
-            else:
-                return
+            text = path.read_text("utf-8") if path.exists() else ""
             yield from (json.loads(line) for line in text.splitlines() if line)
         except (OSError, ValueError) as error:
-            raise StorageUnusable(f"{plain} cannot be read: {error}; correct or remove it") from error
+            raise StorageUnusable(f"{path} cannot be read: {error}; correct or remove it") from error
 
 
 def _arguments(reply: Any) -> Any:

@@ -72,12 +72,12 @@ def attack_with_table(local: LocalSystem, dataset: Dataset, arms: Arms) -> Itera
     )  # else seniority alone would keep copies back
     for trust, assigned in {"targets rated": {target.item.id: RATED for target in targets}, "none rated": {}}.items():
         registry.assign(assigned)
-        answers = {attack.name: list(_under(registry, arms, attack.waves(registry))) for attack in ATTACKS}
+        answers = {name: list(_under(registry, arms, waves(registry))) for name, waves in ATTACKS.items()}
         copies = [
             one
-            for attack in ATTACKS
-            if "copy" in attack.name or "claimed" in attack.name
-            for one in _under(registry, afterwards, attack.waves(registry), later)
+            for name, waves in ATTACKS.items()
+            if "copy" in name or "claimed" in name
+            for one in _under(registry, afterwards, waves(registry), later)
         ]
         floods = [one for name, found in answers.items() if "flood" in name for one in found]
         everything = [one for found in answers.values() for one in found]

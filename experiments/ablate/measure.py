@@ -20,7 +20,6 @@ class Part(StrEnum):
 
     FIRST = "first"  # Labelled queries with a right first result: a policy may lose none on balance
     AMONG = "among"  # Labelled queries with a right one among the candidates
-    CHANGED = "changed"  # Labelled queries whose best right result has another place
     OWN = "own"  # What the policy is for: it must gain
     ATTACK = "attack"  # Answers under attack, whichever policy is made for it
     SILENT = "silent"  # What it must not harm: it may lose none on balance
@@ -72,11 +71,6 @@ def share_in_five(query: JudgedQuery, ranked: Sequence[Id]) -> float:
 
 def is_in_five(query: JudgedQuery, ranked: Sequence[Id]) -> float:
     return float(not query.relevant.isdisjoint(ranked[:5]))
-
-
-def same_place(query: JudgedQuery, ranked: Sequence[Id]) -> float:
-    """The place of the best right result; 0 if there is none."""
-    return float(next((place for place, id in enumerate(ranked, 1) if id in query.relevant), 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +128,9 @@ def compare_all(asked: Sequence[Asked], part: Part, what: str, name: str, value:
 
 def labelled(asked: Sequence[Asked], name: str) -> list[Comparison]:
     """The comparisons of judged queries."""
-    moved = [
-        compare(policy, Part.CHANGED, "judged queries", name, ((float(one != other), 0.0) for one, other in places))
-        for policy in (asked[0].without if asked else ())
-        if (places := [each.values(policy, same_place) for each in asked])
-    ]
     return [
         *compare_all(asked, Part.FIRST, "judged queries", name),
         *compare_all(asked, Part.AMONG, "judged queries", name, is_among),
-        *moved,
     ]
 
 

@@ -57,8 +57,7 @@ class AttackedRegistry(Scene):
     def with_wave(self, wave: Wave) -> Iterator[None]:
         """The registrations of a wave in the registry, with what is assigned, for the length of a `with` block."""
         stores = self.local.stores
-        rows = {id: Assigned(trust=value) for id, value in wave.trust.items()}
-        rows |= {pattern_id(namespace): Assigned(provider=provider) for namespace, provider in wave.verified.items()}
+        rows = {pattern_id(namespace): Assigned(provider=provider) for namespace, provider in wave.verified.items()}
         stores.registry.put(wave.items)
         concerned = [id for namespace in wave.verified for id in stores.registry.ids(namespace=namespace)]
         ids = [item.id for item in wave.items]

@@ -10,10 +10,6 @@ from mats.evaluation.data.datasets import JudgedQuery
 
 SEED = 7
 TRUSTED = 70  # From this trust on a capability counts as trusted
-QUERIES = "queries"
-"""An attacker knows the judged queries, word for word: no real one does, so the result is an upper bound."""
-REGISTRATION = "registration"  # An attacker knows the public registration of the target
-NOTHING = "nothing"  # No attacker: a fault of the ranking that harms the honest
 
 
 class AttackTarget(NamedTuple):
@@ -31,10 +27,6 @@ class Scene:
     targets: Sequence[AttackTarget]
     trust: Mapping[Id, int] = field(default_factory=dict)
 
-    @property
-    def trusted(self) -> frozenset[Id]:
-        return frozenset(id for id, trust in self.trust.items() if trust >= TRUSTED)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
@@ -42,23 +34,13 @@ class Wave:
 
     items: Sequence[Registration]
     targets: Sequence[AttackTarget]
-    trust: Mapping[Id, int] = field(default_factory=dict)  # Of some of the items
     verified: Mapping[str, str] = field(default_factory=dict)
     """Providers that operators have verified, by namespace."""
-    attackers: frozenset[Id] | None = None  # Whose places are counted; None: those of the items
     at: str | None = None  # When the items are registered; None: now
 
     @property
     def attacker_ids(self) -> frozenset[Id]:
-        return frozenset(item.id for item in self.items) if self.attackers is None else self.attackers
+        return frozenset(item.id for item in self.items)
 
 
 Waves: TypeAlias = Callable[[Scene], Sequence[Wave]]
-
-
-class Attack(NamedTuple):
-    """A named way to make registrations from targets. A wave without targets is left out."""
-
-    name: str
-    knows: str
-    waves: Waves

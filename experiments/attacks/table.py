@@ -1,4 +1,7 @@
-"""The attacks by registrations."""
+"""The attacks by registrations.
+
+An attacker may know the judged queries word for word: no real one does, so the result is an upper bound.
+"""
 
 import json
 import random
@@ -8,13 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from experiments.attacks.scene import NOTHING, QUERIES, REGISTRATION, SEED, Attack, AttackTarget, Scene, Wave, Waves
-from mats.domain.capability.capability import Id, Lifecycle, parts
+from experiments.attacks.scene import SEED, TRUSTED, AttackTarget, Scene, Wave, Waves
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
 from mats.domain.text.fence import visible
 from mats.domain.text.words import STOP_WORDS, words
-from mats.evaluation.data.datasets import JudgedQuery
 
 FLOOD = 20  # Registrations of one flood, and the number of queries that are flooded, each on its own
 NAMESPACE = "evil.example"
@@ -22,7 +23,6 @@ SUFFIXES = (
     "Fast Quick Cheap Reliable Secure Simple Modern Robust Popular Official Smart Easy Free Premium Verified Global "
     "Instant Scalable Trusted Certified"
 ).split()
-VERBS = ("get it", "create it", "list them all", "update it", "delete it", "search for it", "send it", "check it")
 _HOMOGLYPHS = str.maketrans("aceopxyi", "асеорхуі")
 _LONGEST_WORD, _LONGEST_SENTENCE, _VOCABULARY = 200, 2_000, 2_000
 """Characters of a tag or a name, and of an example; words of the registry that one description repeats."""
@@ -45,7 +45,6 @@ FIELDS: Mapping[str, Callable[[Texts], object]] = {
     "name": lambda texts: visible(texts[0])[:_LONGEST_WORD],
     "description": " ".join,
     "examples": _sentences,
-    "negative_examples": _sentences,
     "tags": lambda texts: [text[:_LONGEST_WORD] for text in texts],
     "input_schema": _parameters,
 }
@@ -64,11 +63,6 @@ def make_item(fields: Fields, number: int = 0, namespaces: int = 1) -> Registrat
     return Registration.parse({"name": f"assistant-{number}", "kind": "tool", **public, "namespace": namespace})
 
 
-def half(text: str) -> str:
-    """Every second word."""
-    return " ".join(text.split()[::2]) or text
-
-
 def _permutations(texts: Texts) -> list[Texts]:
     chance = random.Random(SEED)
     return [chance.sample(texts, len(texts)) for _ in range(FLOOD)]
@@ -77,8 +71,6 @@ def _permutations(texts: Texts) -> list[Texts]:
 PARTS: Mapping[str, Callable[[Texts], Sequence[Texts]]] = {
     "whole": lambda texts: [texts],
     "each": lambda texts: [[text] for text in texts],
-    "each_half": lambda texts: [[half(text)] for text in texts],
-    "shares": lambda texts: [share for n in range(FLOOD) if (share := texts[n::FLOOD])],
     "permutations": _permutations,
 }
 """The ways to divide queries among registrations."""
@@ -158,11 +150,6 @@ def one_homoglyph(text: str) -> str:
     return text[: place + 1].translate(_HOMOGLYPHS) + text[place + 1 :]
 
 
-def some_homoglyphs(text: str) -> str:
-    """One homoglyph in every third word."""
-    return " ".join(word if n % 3 else one_homoglyph(word) for n, word in enumerate(text.split(" ")))
-
-
 def zero_width(text: str) -> str:
     """A zero-width space within the first word."""
     return f"{text[:2]}\u200b{text[2:]}"
@@ -189,7 +176,7 @@ def _claim_provider(*, named: bool, verified: bool = False) -> Waves:
                 verified={target.item.namespace: target.item.provider} if verified else {},
             )
             for target in scene.targets
-            if target.item.id in scene.trusted and target.item.provider
+            if scene.trust.get(target.item.id, 0) >= TRUSTED and target.item.provider
         ]
 
     return waves
@@ -200,73 +187,33 @@ def _name_provider(target: AttackTarget) -> AttackTarget:
     return target._replace(query=query)
 
 
-def _deprecated_twins(trust: int | None = None) -> Waves:
-    """A wave per target that is not deprecated itself."""
-
-    def wave(target: AttackTarget) -> Wave:
-        namespace = f"{parts(target.item.id)[0]}.v0"
-        twin = Registration.parse(target.item.item() | {"lifecycle": "deprecated", "namespace": namespace})
-        return Wave(items=[twin], targets=[target], trust={} if trust is None else {twin.id: trust})
-
-    return lambda scene: [wave(target) for target in scene.targets if target.item.lifecycle is not Lifecycle.DEPRECATED]
-
-
-def _stock_query(scene: Scene) -> list[Wave]:
-    """A query in the words of no trusted capability, with the right capability in the registry, unrated."""
-    stock = Registration.parse(
-        {
-            "namespace": "com.example.erp",
-            "name": "getStock",
-            "kind": "tool",
-            "description": "Returns the stock level of an article in a warehouse.",
-            "input_schema": schema_of("sku", "warehouse"),
-        }
-    )
-    text = "how many units of SKU 4711 do we have left in Hamburg?"
-    target = AttackTarget(JudgedQuery("stock", text, frozenset({Id(stock.id)})), stock)
-    return [Wave(items=[stock], targets=[target], attackers=scene.trusted)] if scene.trusted else []
-
-
-ATTACKS = (
-    Attack("1 item, 50 queries in its description", QUERIES, paste("description")),
-    Attack("1 item, 50 queries as examples", QUERIES, paste("examples")),
-    Attack("1 item, 50 queries as tags", QUERIES, paste("tags")),
-    Attack("1 item, 50 queries as parameter descriptions", QUERIES, paste("input_schema")),
-    Attack("1 item, 50 queries everywhere", QUERIES, paste(*EVERYWHERE)),
-    Attack("1 item, 50 queries as negative examples", QUERIES, paste("negative_examples")),
-    Attack("1 item, common words of the registry", REGISTRATION, _common_words),
-    Attack("1 item a query, as its description", QUERIES, paste("description", parts="each")),
-    Attack("1 item a query, as its example", QUERIES, paste("examples", parts="each")),
-    Attack("1 item a query, as its name", QUERIES, paste("name", parts="each")),
-    Attack("1 item a query, half its words as example", QUERIES, paste("examples", parts="each_half")),
-    Attack("20 items, 2-3 queries each, description", QUERIES, paste("description", parts="shares")),
-    Attack("20 items, 2-3 queries each, everywhere", QUERIES, paste(*EVERYWHERE, parts="shares")),
-    Attack("20 near-duplicates, 50 queries in the description", QUERIES, paste("description", parts="permutations")),
-    Attack("20 near-duplicates, 50 queries as examples", QUERIES, paste("examples", parts="permutations")),
-    Attack("the same in 20 namespaces", QUERIES, paste("examples", parts="permutations", namespaces=FLOOD)),
-    Attack("flood: 20 near-duplicates of one query", QUERIES, flood(_near_query)),
-    Attack("flood: 20 differently padded items of one query", QUERIES, flood(_padded_query)),
-    Attack("flood: 20 copies of one target, 1 namespace", REGISTRATION, flood(_near_copies(namespaces=1))),
-    Attack("flood: 20 copies of one target, 20 namespaces", REGISTRATION, flood(_near_copies(namespaces=FLOOD))),
-    Attack("copy, exact", REGISTRATION, copies(lambda _: {})),
-    Attack("copy, one word added", REGISTRATION, rewrite("{} Fast.".format)),
-    Attack("copy, one homoglyph", REGISTRATION, rewrite(one_homoglyph)),
-    Attack("copy, a few homoglyphs", REGISTRATION, rewrite(some_homoglyphs)),
-    Attack("copy, homoglyphs throughout", REGISTRATION, rewrite(lambda text: text.translate(_HOMOGLYPHS))),
-    Attack("copy, one zero-width space", REGISTRATION, rewrite(zero_width)),
-    Attack(
-        "copy, its description as example",
-        REGISTRATION,
-        copies(lambda target: {"examples": _sentences([target.item.description or target.item.name])}),
+ATTACKS: Mapping[str, Waves] = {
+    "1 item, 50 queries in its description": paste("description"),
+    "1 item, 50 queries as examples": paste("examples"),
+    "1 item, 50 queries as tags": paste("tags"),
+    "1 item, 50 queries as parameter descriptions": paste("input_schema"),
+    "1 item, 50 queries everywhere": paste(*EVERYWHERE),
+    "1 item, common words of the registry": _common_words,
+    "1 item a query, as its description": paste("description", parts="each"),
+    "1 item a query, as its example": paste("examples", parts="each"),
+    "1 item a query, as its name": paste("name", parts="each"),
+    "20 near-duplicates, 50 queries in the description": paste("description", parts="permutations"),
+    "20 near-duplicates, 50 queries as examples": paste("examples", parts="permutations"),
+    "the same in 20 namespaces": paste("examples", parts="permutations", namespaces=FLOOD),
+    "flood: 20 near-duplicates of one query": flood(_near_query),
+    "flood: 20 differently padded items of one query": flood(_padded_query),
+    "flood: 20 copies of one target, 1 namespace": flood(_near_copies(namespaces=1)),
+    "flood: 20 copies of one target, 20 namespaces": flood(_near_copies(namespaces=FLOOD)),
+    "copy, exact": copies(lambda _: {}),
+    "copy, one word added": rewrite("{} Fast.".format),
+    "copy, one homoglyph": rewrite(one_homoglyph),
+    "copy, homoglyphs throughout": rewrite(lambda text: text.translate(_HOMOGLYPHS)),
+    "copy, one zero-width space": rewrite(zero_width),
+    "copy, its description as example": copies(
+        lambda target: {"examples": _sentences([target.item.description or target.item.name])}
     ),
-    Attack("copy, common verbs as examples", REGISTRATION, copies(lambda _: {"examples": VERBS})),
-    Attack("copy, the query as example", QUERIES, copies(lambda target: {"examples": _sentences([target.query.text])})),
-    Attack("claimed provider of a trusted capability", REGISTRATION, _claim_provider(named=False)),
-    Attack("the same, the query names it", REGISTRATION, _claim_provider(named=True)),
-    Attack(
-        "claimed provider that is verified for the target", REGISTRATION, _claim_provider(named=True, verified=True)
-    ),
-    Attack("deprecated twin", NOTHING, _deprecated_twins()),
-    Attack("deprecated twin rated 90", NOTHING, _deprecated_twins(90)),
-    Attack("trusted capabilities of another task", NOTHING, _stock_query),
-)
+    "copy, the query as example": copies(lambda target: {"examples": _sentences([target.query.text])}),
+    "claimed provider of a trusted capability": _claim_provider(named=False),
+    "the same, the query names it": _claim_provider(named=True),
+    "claimed provider that is verified for the target": _claim_provider(named=True, verified=True),
+}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from experiments.benchmarks import mcp, pipeline, reranker
-from experiments.benchmarks.console import console
 from experiments.benchmarks.load import load
 from experiments.benchmarks.peers import peers
 from experiments.benchmarks.runner import Benchmark, run_benchmarks
@@ -17,7 +16,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "rerank": reranker.rerank,
     "mcp": mcp.mcp,
     "load": load,
-    "console": console,
     "scanner": scanner,
     "peers": peers,
 }

@@ -29,8 +29,7 @@ Count = Callable[[str], int]
 def mcp(data: Path, settings: Settings) -> dict[str, Any]:
     """Tokens of the definitions, and of the answers to the queries of the sample with at most five results.
 
-    Clients pass on the text or the structured content of an answer; a few pass on both. `weak` is the default of
-    `min_relevance`; under `enriched` every summary is as long as a writer's.
+    Clients pass on the text or the structured content of an answer. `weak` is the default of `min_relevance`.
     """
     count = token_counter()
     with sample_application(settings) as application:
@@ -40,10 +39,6 @@ def mcp(data: Path, settings: Settings) -> dict[str, Any]:
         "definitions": count_definitions(count),
         "answer": count_answers(of_weak, count),
         "answer_of_five": count_answers(of_all, count),
-        "enriched": {
-            "answer": count_answers(map(with_full_summaries, of_weak), count),
-            "answer_of_five": count_answers(map(with_full_summaries, of_all), count),
-        },
         "registry_in_prompt": count_registry(data / "tools", count),
     }
 
@@ -84,12 +79,11 @@ def count_definitions(count: Count) -> int:
 
 
 def count_answers(answers: Iterable[Shortlist], count: Count) -> dict[str, dict[str, float]]:
-    """Percentiles of the tokens of the text, of the structured content, and of both."""
+    """Percentiles of the tokens of the text, and of the structured content."""
     structured = [remove_hidden(search_results(answer)) for answer in answers]
     text = [count(to_lines(answer)) for answer in structured]
     content = [count(_to_json(answer)) for answer in structured]
-    both = [sum(pair) for pair in zip(text, content, strict=True)]
-    return {"text": percentiles(text), "structured": percentiles(content), "both": percentiles(both)}
+    return {"text": percentiles(text), "structured": percentiles(content)}
 
 
 def _to_json(value: Any) -> str:

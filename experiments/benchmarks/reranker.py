@@ -1,7 +1,6 @@
-"""Benchmark of the rerank prompt: tokens of a call, and how much of a match its cards show."""
+"""Benchmark of the rerank prompt: tokens of a call."""
 
 import json
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
@@ -12,13 +11,12 @@ from tokenizers import Tokenizer
 
 from experiments.benchmarks.runner import percentiles
 from mats.bootstrap import models
-from mats.domain.profile.index_fields import explain
 from mats.domain.profile.profile import Enrichment, Profile
 from mats.domain.prompts.prompt import Prompt, fill_template
-from mats.domain.prompts.rerank_prompt import CARD_TOKENS, card, cards
+from mats.domain.prompts.rerank_prompt import cards
 from mats.domain.search.query import Query
 from mats.domain.text.fence import encode_json, visible
-from mats.domain.text.words import content_words, query_terms, split_identifier, stem, words
+from mats.domain.text.words import content_words, split_identifier
 from mats.evaluation.data.datasets import JudgedQuery, load
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
@@ -35,7 +33,7 @@ _PURPOSE = (
 
 
 def rerank(data: Path, settings: Settings) -> dict[str, Any]:
-    """Tokens of a rerank call at k candidates of the tools, and the share of matched words that its cards show.
+    """Tokens of a rerank call at k candidates of the tools.
 
     Raw profiles; under `enriched` the same candidates with the five fields filled from templates.
     """
@@ -51,22 +49,19 @@ def rerank(data: Path, settings: Settings) -> dict[str, Any]:
         "k": settings.k,
         "calls": len(raw.inputs),
         "tokenizer": TOKENIZER,
-        "card_tokens": CARD_TOKENS,
-        **raw.to_json(),
+        "input_tokens": percentiles(raw.inputs),
         "output_tokens": percentiles(raw.outputs),
-        "fixed_input_tokens": raw.fixed,
-        "enriched": enriched.to_json(),
+        "enriched": {"input_tokens": percentiles(enriched.inputs)},
     }
 
 
 @dataclass
 class _Calls:
-    """Token counts of calls, and visible shares of matched words."""
+    """Token counts of calls."""
 
     prompt: Prompt
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-    shares: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.count = token_counter()
@@ -78,14 +73,6 @@ class _Calls:
         places["count"] = str(len(profiles))
         self.inputs.append(self.fixed + self.count(fill_template(self.prompt.request, places)))
         self.outputs.append(self.count(json.dumps({"s": [100] * len(profiles)})))  # the longest
-        shares = [_visible_share(query.text, profile) for profile in profiles if profile.id in query.relevant]
-        self.shares += [share for share in shares if share is not None]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "input_tokens": percentiles(self.inputs),
-            "matched_words_visible_to_the_judge": round(statistics.mean(self.shares), 3),
-        }
 
 
 def enriched_by_template(profile: Profile) -> Profile:
@@ -111,9 +98,3 @@ def token_counter() -> Callable[[str], int]:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
-
-
-def _visible_share(query: str, profile: Profile) -> float | None:
-    """The share of the matched words of a query that the profile's card shows; None if no word matches."""
-    matches = {stem(term) for term in explain(query_terms(query), profile).matched}
-    return len(matches & set(map(stem, words(card(1, profile))))) / len(matches) if matches else None

@@ -33,12 +33,8 @@ _LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
-    parser.add_argument("--carry-over", action="store_true", help="only carry the constants over to OpenSearch")
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
-    if chosen.carry_over:
-        _write_table(table)
-        return
     try:
         datasets = {name: load(chosen.data / name) for name in sets_in(chosen.data)}
     except DatasetInvalid as error:

@@ -25,7 +25,6 @@ _MAX_REJECTED = 0.05
 _MATCH_PRECISION = 0.8
 _GIBBERISH = 300
 QUERY_CLASSES = ("good", "bereft", "gibberish")  # In scope, without their gold, and gibberish
-THRESHOLDS = [round(step / 20, 2) for step in range(21)]
 Scores: TypeAlias = dict[str, Values]
 """The best relevance of each query by its class; `has_gold` is 1 where a good query found gold."""
 
@@ -95,7 +94,7 @@ def fit_match(sets: Sequence[Scores]) -> float:
 
 
 def verdict_rates(sets: Sequence[Scores], weak: float, match: float) -> dict[str, Any]:
-    """For each class of queries the rate of `none` and `match`, and the curve of `below`; means over the sets."""
+    """For each class of queries the rates of `none` and of `match`; means over the sets."""
     rates = {
         key: {
             "none": _mean([(s[key] < weak).mean() for s in sets]),
@@ -103,8 +102,7 @@ def verdict_rates(sets: Sequence[Scores], weak: float, match: float) -> dict[str
         }
         for key in QUERY_CLASSES
     }
-    below = {key: [_mean([(s[key] < limit).mean() for s in sets]) for limit in THRESHOLDS] for key in QUERY_CLASSES}
-    return {"told": rates, "curve": {"threshold": THRESHOLDS, "below": below}}
+    return {"told": rates}
 
 
 def _mean(values: Sequence[Any]) -> float:

@@ -15,7 +15,7 @@ from experiments.report.cells import MATCHED, gained_lost
 from experiments.report.policies import table as policy_table
 from experiments.report.results import load_results, paper
 from experiments.report.scale import growth_table
-from experiments.studies.grades import SERVES
+from experiments.studies.language_model import SETS
 from infra import cost
 from mats.bootstrap.models import RERANKED, load_calibration
 from mats.evaluation.results import Json
@@ -34,22 +34,18 @@ def _template(name: str) -> str:
 
 
 def _problem() -> str:
-    called, graded = (load_results(f"experiment-{name}")["sets"] for name in ("language-model", "grades"))
-    systems, together = called["all"]["systems"], graded["all"]
-    sizes = [one["documents"] for name, one in called.items() if name in graded and name != "all"]
+    called = load_results("experiment-language-model")["sets"]
+    systems, sizes = called["all"]["systems"], [called[name]["documents"] for name in SETS]
     matched, writer = systems["pipeline-hybrid"]["matched"], load_results("experiment-writer")["sets"]
     return _template("problem").format(
         sets=NUMBERS[len(sizes)],
         fewest=min(sizes),
         most=max(sizes),
         queries=called["all"]["queries"],
-        graded=together["queries"],
         label=_labels(systems),
-        grade={arm: 100 * one["grade"]["mean"] for arm, one in together["systems"].items()},
         change=gained_lost(systems["pipeline-hybrid"]["mcnemar"]),
         matched=100 * matched,
         warning="" if matched >= MATCHED else ": too many for a fair row",
-        serves=SERVES,
         rerank=load_results("bench-rerank"),
         **{part: _compare_written(writer[f"all: {part}"]) for part in ("written", "others")},
     )
@@ -184,13 +180,12 @@ def _points(gain: Json) -> str:
 
 def _speed() -> str:
     """The table `speed.md` with the results of the benchmarks in its places."""
-    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load", "console")
+    benchmarks = ("latency", "scale", "import", "rerank", "mcp", "load")
     results = {name: load_results(f"bench-{name}") for name in benchmarks}
     results |= {name: load_results(f"aws-{name}") for name in ("cold", "parity")}
     deployed = {"documents": 100_000, "dimension": 1_024, "encoding": "float"}  # With Titan's vectors
     rows = load_results("aws-growth")["rows"]
     results["own_share"] = next(row for row in rows if deployed.items() <= row.items())
-    slowest = max(results["console"]["pages_ms"].items(), key=lambda page: float(page[1]["p50"]))
     layer, scanner = load_results("vendor-layer"), load_results("bench-scanner")
     flags = {
         f"{part}_{label}": 100 * one["flagged"] / one["registrations"]
@@ -198,7 +193,7 @@ def _speed() -> str:
         for label in ("attacks", "honest")
         for one in [scanner["corpora"][f"{writers}: {label}"]]
     }
-    return _template("speed").format(**results, layer=layer, slowest=slowest, scanner=scanner, **flags)
+    return _template("speed").format(**results, layer=layer, scanner=scanner, **flags)
 
 
 def _operations() -> str:
@@ -252,12 +247,11 @@ def _peers() -> str:
         f"{_in_sight(sets)} Nothing of the peers was.",
     ]
     public = {key: results["sets"][name] for key, name in (("live", "livemcp-tasks"), ("golden", "mcp-golden"))}
-    cells_of = {
-        key: {**one, **{system: _recalls(value) for system, value in one["systems"].items()}}
-        for key, one in public.items()
-    }
+    for one in public.values():
+        for name, system in one["systems"].items():
+            one[name] = f"{100 * system['recall@5']['mean']:.1f} | {100 * system['all@15']['mean']:.1f}"
     task = 100 / public["live"]["queries"]
-    return "\n".join((*lines, "", _template("peers").format(**cells_of, task=task)))
+    return "\n".join((*lines, "", _template("peers").format(**public, task=task)))
 
 
 def _verdicts() -> str:
@@ -273,10 +267,6 @@ def _verdicts() -> str:
         sets=NUMBERS[len(fitted["sets"])],
         commit=fitted["provenance"]["commit"],
     )
-
-
-def _recalls(system: Json) -> str:
-    return f"{100 * system['recall@5']['mean']:.1f} | {100 * system['all@15']['mean']:.1f}"
 
 
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {

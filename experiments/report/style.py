@@ -1,7 +1,6 @@
 """Style of the figures: one palette, markers and hatches besides colour, deterministic output."""
 
 import io
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 INK = "#1a1a1a"
-BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"
+BLUE, VERMILION = "#0072b2", "#d55e00"
 """Okabe & Ito, Color Universal Design (2008); distinguishable with any colour vision."""
-COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
-DASHES = ("-", "--", "-.", ":")
 WIDTH = 9.0  # Inches; 13 point type stays legible at half the size
 _SHEET = Path(__file__).with_name("report.mplstyle")
 
@@ -51,18 +47,6 @@ def against_size(panel: Axes, *labels: float) -> None:
 def legend_below(figure: Figure, panel: Axes, *, columns: int) -> None:
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, max(1, len(labels))))
-
-
-def look_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """A colour, a marker and a dash for each name; no two names share all three."""
-    return {
-        name: {
-            "color": COLOURS[i % len(COLOURS)],
-            "marker": MARKERS[i % len(MARKERS)],
-            "linestyle": DASHES[(i // len(COLOURS)) % len(DASHES)],
-        }
-        for i, name in enumerate(names)
-    }
 
 
 PER_CENT = "queries, % (95 % interval)"  # The label of an axis

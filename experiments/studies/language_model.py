@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     place=5,
     title="With a language model",
     about="One rerank call over the candidates of the first stage, on the queries whose own request has a recorded "
-    "reply of a large general model: an upper bound for smaller ones. Grades measure elsewhere and never reply.",
+    "reply of a large general model: an upper bound for smaller ones.",
     panels=_panels,
     arms=(*arms(PLAIN_BM25, OURS), *arms(RERANKED, before=OURS)),
     measures=(ranking, paired),

@@ -11,7 +11,7 @@ from experiments.measures import paired, ranking
 from experiments.panels import sets
 from experiments.report.cells import FigureForm, Sets, TableForm, share
 from experiments.report.results import measured_only
-from experiments.report.style import PER_CENT, against_size, legend_below, look_of, panels
+from experiments.report.style import PER_CENT, against_size, legend_below, panels
 from experiments.variants import SYSTEMS
 from mats.evaluation.results import Json
 from mats.settings import TITAN
@@ -50,13 +50,13 @@ def _differences(found: Sets, paper: Json) -> Iterator[str]:
 def _cross(found: Sets, paper: Json) -> Figure:
     """Other sets differ in more than size: no line connects them."""
     figure, (panel,) = panels(1, height=4.6)
-    for system, look in look_of(_CROSS).items():
+    for system in _CROSS:
         ran = [one for one in found.values() if system in measured_only(one["systems"])]
         estimates = [one["systems"][system]["metrics"]["match@1"] for one in ran]
         means, lows, highs = ([100 * estimate[key] for estimate in estimates] for key in ("mean", "low", "high"))
         intervals = np.subtract(means, lows), np.subtract(highs, means)
-        look |= {"linestyle": "none", "label": system if ran else f"{system}: not run"}
-        panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, **look)
+        label = system if ran else f"{system}: not run"
+        panel.errorbar([one["documents"] for one in ran], means, yerr=intervals, capsize=3, ls="none", label=label)
     panel.set(ylabel=PER_CENT)
     against_size(panel, 2, 5)
     legend_below(figure, panel, columns=4)

@@ -11,7 +11,7 @@ from experiments.measures import factors
 from experiments.panels import by_size
 from experiments.report.cells import FigureForm, Sets, TableForm, share
 from experiments.report.results import measured_only, not_run_reason
-from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, against_size, legend_below, look_of, panels
+from experiments.report.style import BLUE, INK, PER_CENT, VERMILION, against_size, legend_below, panels
 from experiments.studies.main import OURS, PLAIN_BM25
 from experiments.variants import SYSTEMS
 from mats.evaluation.results import Json
@@ -53,8 +53,8 @@ def _sweep(found: Sets, paper: Json) -> Figure:
     """Match@1 against registry size, one line per system; beside it the two factors of one system."""
     names = list(dict.fromkeys(name for one in found.values() for name in measured_only(one["systems"])))
     figure, (left, right) = panels(2, height=5.6 + 0.3 * (len(names) // 4), sharey=True, width_ratios=(3, 2))
-    for name, look in look_of(names).items():
-        _line(left, found, name, "match@1", max(0.05, min(0.15, 0.5 / len(names))), label=name, markersize=6, **look)
+    for name in names:
+        _line(left, found, name, "match@1", max(0.05, min(0.15, 0.5 / len(names))), label=name, markersize=6)
     chosen = next((name for name in _FACTORS_OF if name in names), names[0])
     _line(right, found, chosen, "candidates", 0.15, label="relevant candidate", color=BLUE, marker="o")
     _line(right, found, chosen, "conditional", 0.15, label="of those, first", color=VERMILION, marker="s", ls="--")
@@ -74,8 +74,8 @@ def _line(panel: Axes, found: Sets, system: str, name: str, band: float, **look:
     points = [(one["documents"], one["systems"][system].get(name)) for one in found.values()]
     sizes = [size for size, value in points if value]
     mean, low, high = ([100 * value[key] for _, value in points if value] for key in ("mean", "low", "high"))
-    panel.plot(sizes, mean, **look)
-    panel.fill_between(sizes, low, high, color=look["color"], alpha=band, linewidth=0)
+    (line,) = panel.plot(sizes, mean, **look)
+    panel.fill_between(sizes, low, high, color=line.get_color(), alpha=band, linewidth=0)
 
 
 def _finding(found: Sets) -> str:

@@ -6,7 +6,6 @@ import pytest
 
 from experiments.attacks import table
 from experiments.attacks.registry import AttackedRegistry, targets_of
-from experiments.attacks.scene import QUERIES as KNOWS_QUERIES
 from experiments.attacks.scene import AttackTarget, Scene
 from experiments.attacks.table import ATTACKS
 from experiments.attacks.takeovers import Attacker
@@ -43,9 +42,9 @@ def registry() -> Iterator[AttackedRegistry]:
 
 
 class TestAttacks:
-    @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-    def test_each_makes_valid_registrations_of_its_own(self, attack):
-        waves = attack.waves(SCENE)
+    @pytest.mark.parametrize("name", ATTACKS)
+    def test_each_makes_valid_registrations_of_its_own(self, name):
+        waves = ATTACKS[name](SCENE)
         honest = {registration.id for registration in SCENE.registrations}
         assert waves
         for wave in waves:
@@ -54,16 +53,6 @@ class TestAttacks:
             assert not honest & set(ids)
             assert wave.targets
             assert wave.attacker_ids
-
-    def test_names_are_unique(self):
-        assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
-
-    def test_what_needs_no_query_is_the_same_whatever_is_asked(self):
-        other = [AttackTarget(JudgedQuery("q", "something else", t.query.relevant), t.item) for t in SCENE.targets]
-        elsewhere = Scene(registrations=SCENE.registrations, targets=other, trust=SCENE.trust)
-        for attack in ATTACKS:
-            same = [w.items for w in attack.waves(SCENE)] == [w.items for w in attack.waves(elsewhere)]
-            assert same is (attack.knows != KNOWS_QUERIES), attack.name
 
     def test_a_refused_copy_is_left_out(self):
         bare = a_registration(namespace="com.acme", name="bare", description="")
@@ -75,7 +64,6 @@ class TestAttacks:
     def test_changed_copies_look_alike(self):
         assert table.one_homoglyph("send it") == "sеnd it"
         assert table.zero_width("send it") == "se\u200bnd it"
-        assert table.half("one two three four") == "one three"
 
 
 def test_rewordings_repeat_neither_the_request_nor_each_other(registry):
@@ -85,9 +73,8 @@ def test_rewordings_repeat_neither_the_request_nor_each_other(registry):
 
 
 def test_nothing_stays_of_an_attack(registry):
-    attack = next(attack for attack in ATTACKS if attack.name == "claimed provider that is verified for the target")
     before = set(registry.local.stores.registry.ids())
-    [wave] = attack.waves(registry)
+    [wave] = ATTACKS["claimed provider that is verified for the target"](registry)
     with registry.with_wave(wave):
         assert set(registry.local.stores.registry.ids()) - before == wave.attacker_ids
         assert registry.local.stores.trust.rows([pattern_id("com.acme")])

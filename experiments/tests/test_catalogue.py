@@ -22,12 +22,12 @@ from tests.fakes import FakeEncoder
 ITEMS = 110  # That a review found in the paper and its design card
 OPTION = r"(?: --[a-z-]+ \S+)*"
 RUN = re.compile(rf"experiments run{OPTION}((?: [a-z][a-z-]+)+)")
-BEYOND = {"grades", "operations", "writer"}  # Experiments of our own
+BEYOND = {"operations", "writer"}  # Experiments of our own
 
 
 def test_the_experiments_are_in_the_order_of_the_report():
     assert list(EXPERIMENTS) == [
-        "language-model", "grades", "writer", "main", "sources", "rerankers", "models", "scale", "decomposition",
+        "language-model", "writer", "main", "sources", "rerankers", "models", "scale", "decomposition",
         "retrievers", "enrichment", "sparsity", "fields", "signals", "efficiency", "kinds", "operations",
     ]  # fmt: skip
     assert len({one.place for one in EXPERIMENTS.values()}) == len(EXPERIMENTS)

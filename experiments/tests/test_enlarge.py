@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from experiments.data.enlarge import ComposedEncoder, enlarge, is_original
-from experiments.data.synthetic import registrations
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.profile import profile_of
+from mats.evaluation.data.datasets import sample
 from tests.fakes import FakeEncoder
 
-ORIGINALS = registrations(20)
+ORIGINALS = sample().registrations[:20]
 
 
 def test_a_larger_registry_has_each_original_once_and_composed_ones_beside():

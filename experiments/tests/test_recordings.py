@@ -35,8 +35,6 @@ def folder(tmp_path: Path) -> Path:
     row = {"set": "made", "query_id": "q", "request": request, "reply": {"s": [10, 90, 20], "p": ["a step"], "t": ""}}
     write("recorded/rerank.jsonl", row)
     write("recorded/writer.jsonl", {"id": a_registration().id, "reply": json.dumps(FIELDS)})
-    grades = {PROFILES[0].id: 80, PROFILES[1].id: 30}
-    write("recorded/judgements/made.jsonl", {"query_id": "q", "scores": grades})
     write("made/queries.jsonl", {"_id": "q", "text": "another request"})
     return tmp_path / "recorded"
 
@@ -60,8 +58,7 @@ def test_a_recorded_request_is_recognised_by_query_and_names_whatever_the_prompt
     ("query", "profiles"),
     [("another request", PROFILES), ("give the money back", [PROFILES[0], a_profile(), a_profile(name="x")])],
 )
-def test_a_grade_never_answers_and_a_reply_only_most_of_its_own_candidates(recordings, query, profiles):
-    assert recordings.grades("made")["q"][PROFILES[0].id] == 80
+def test_a_reply_answers_only_most_of_its_own_candidates(recordings, query, profiles):
     with pytest.raises(DependencyFailed, match="no recorded reply"):
         rerank(recordings, query, profiles)
 

@@ -17,7 +17,6 @@ import numpy as np
 from experiments.benchmarks.aws import cold_start
 from experiments.benchmarks.runner import Benchmark, module_process, run_benchmarks
 from experiments.data.enlarge import dense_slice
-from experiments.data.synthetic import registrations
 from mats.adapters.opensearch.domain import Domain
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.adapters.opensearch.mapping import index_body, write_alias
@@ -121,7 +120,10 @@ def cold(data: Path, settings: Settings) -> dict[str, Any]:
             raise SystemExit("no encoder: unset MATS_ENCODER=none")
         index = index_on(url, cloud.models.encoder)
         update = {"rev": 1, "encoder": cloud.models.encoder.name}
-        profiles = [profile_of(each, origin="").model_copy(update=update) for each in registrations(_SMALL)]
+        profiles = [
+            profile_of(each, origin="").model_copy(update=update)
+            for each in load(data / "tools").registrations[:_SMALL]
+        ]
         index.put([Stored(profile, _vector_of(embedded_text(profile))) for profile in profiles])
         index.domain.refresh(index.read)
         for number in range(_WARM_UP):

@@ -33,7 +33,6 @@ _EVENTS: Mapping[str, dict[str, Any]] = {
     },
     "enrichment": {"Records": []},
 }
-_IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|(\s+)(\S+)")
 
 
 @contextmanager
@@ -74,8 +73,7 @@ def cold(settings: Settings, bedrock: str) -> dict[str, Any]:
             BillingMode="PAY_PER_REQUEST",
         )
         functions = _start_functions(environment, around, layers, python)
-        imports = _imports("discovery", environment, layers, python)
-    return {"python": PYTHON, "runs": _RUNS, **functions, "discovery_imports_ms": imports}
+    return {"python": PYTHON, "runs": _RUNS, **functions}
 
 
 def _start_functions(
@@ -109,21 +107,3 @@ def _start_functions(
         }
         for name, runs in taken.items()
     }
-
-
-def _imports(name: str, environment: Mapping[str, str], layers: list[Path], python: Path) -> dict[str, float]:
-    """Import time by top-level package, without the time of imports from other packages."""
-    process = subprocess.run(
-        [python, "-X", "importtime", "-c", "import handler"],
-        cwd=ROOT / "functions" / name,
-        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(map(str, layers))},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    package_ms: dict[str, float] = {}
-    for own, _, _, module in _IMPORT.findall(process.stderr):
-        package = module.partition(".")[0]
-        package_ms[package] = package_ms.get(package, 0) + int(own) / 1000
-    largest = sorted(package_ms.items(), key=lambda each: -each[1])[:12]
-    return {package: round(ms, 1) for package, ms in largest}
