@@ -74,7 +74,7 @@ class TableForm:
             rows += self._papers(row, systems, shown, paper)
         head = ("set (capabilities / queries)", *shown) if self.wide else ("set", "system", "queries", *self.columns)
         origin = f"The paper's rows: {self.paper}." if self.paper else ""
-        notes = tuple(filter(None, (origin, self.note, *self.notes(sets, paper))))
+        notes = tuple(filter(None, (origin, paper["remarks"].get(self.id), self.note, *self.notes(sets, paper))))
         return Table(
             id=self.id, caption=self.caption, head=head, rows=tuple(rows), labels=1 if self.wide else 2, notes=notes
         )

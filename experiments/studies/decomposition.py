@@ -46,11 +46,7 @@ EXPERIMENT = Experiment(
                 "misses at retrieval": share("misses_at_retrieval"),
                 **{category: _count(category) for category in CATEGORIES},
             },
-            notes=lambda found, paper: [
-                "The paper's reranker puts a relevant candidate first, where there is one, in "
-                f"{' to '.join(f'{100 * share:.0f}' for share in paper['conditional'])} % of queries. Of full-ctx a "
-                "retrieval miss is gold that its prompt has no room for.",
-            ],
+            note="Of full-ctx a retrieval miss is gold that its prompt has no room for.",
         ),
     ),
     finding=_finding,

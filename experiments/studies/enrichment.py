@@ -35,8 +35,6 @@ EXPERIMENT = Experiment(
                 "gained / lost": change,
                 "empty summaries": amount("empty_summaries"),
             },
-            note="The paper gives recall at a k that it does not name, and ranks Tools / AppWorld at 78.2 %, where its "
-            "main table has 74.1 %.",
         ),
     ),
 )  # fmt: skip

@@ -23,7 +23,6 @@ EXPERIMENT = Experiment(
         TableForm(
             id="fields-arms", caption="One field added, %", paper="§ Ablations",
             columns={**{name: share(name) for name in ("match@1", "match@3", "recall@15")}, "gained / lost": change},
-            note="The paper names only its best field.",
         ),
     ),
 )  # fmt: skip

@@ -29,8 +29,6 @@ EXPERIMENT = Experiment(
         TableForm(
             id="rerankers-match-1", caption="Match@1, %, and latency", paper="tab:crossmodel",
             columns={"match@1": share("match@1"), "p50, ms": median},
-            note="The paper does not name this pipeline: Nova Micro's 38.9 % on ToolRet is that of its BGE, and 78.2 % "
-            "on AppWorld is in no column of its main table.",
         ),
     ),
 )  # fmt: skip

@@ -43,10 +43,6 @@ def _crossover_note(found: Sets, paper: Json) -> Iterator[str]:
         yield f"{TWO_STAGE} never stays ahead of {SINGLE}."
     else:
         yield f"{TWO_STAGE} is ahead of {SINGLE} from {size:,} capabilities on."
-    yield (
-        f"The paper's crossover is about {paper['crossover']}; it contradicts itself: its appendix has the pipeline 7 "
-        "to 17 points ahead from 50 on."
-    )
 
 
 def _sweep(found: Sets, paper: Json) -> Figure:

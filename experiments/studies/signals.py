@@ -67,7 +67,7 @@ EXPERIMENT = Experiment(
                 "gained / lost": change,
             },
             note=f"`{_FOUR}` is compared with `{_TWO}`, what leaves a signal out with `{_FOUR}`. A language model "
-            "infers the type for intent. The paper's 221 queries are of a registry that is not public.",
+            "infers the type for intent.",
         ),
     ),
 )  # fmt: skip

@@ -87,7 +87,7 @@ EXPERIMENT = Experiment(
                 "gained / lost": change,
                 "empty summaries": amount("empty_summaries"),
             },
-            note="`raw` and `enriched` are `pipeline-bm25`, as in the paper; its pool has 1,252 queries.",
+            note="`raw` and `enriched` are `pipeline-bm25`, as in the paper.",
         ),
     ),
     figures=(
