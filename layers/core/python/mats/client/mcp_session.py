@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, TypeAlias, cast
 
@@ -40,7 +40,7 @@ from pydantic import ValidationError
 from mats.client.bounded_http import HEADERS, BoundedTransport, timeout_reason
 from mats.domain.errors import DependencyFailed
 from mats.domain.protocols.addresses import Unfetchable
-from mats.domain.protocols.protocol import Json, mapping_at, objects
+from mats.domain.protocols.protocol import Json, objects
 from mats.domain.text.words import clean, clip
 
 MAX_BYTES = 20_000_000  # Limit of all that a server sends: of a process, on standard output and on standard error each
@@ -68,7 +68,6 @@ class Session:
     dispatcher: JSONRPCDispatcher
     version: str
     meta: Mapping[str, Any]
-    declared: Mapping[str, Any]  # The server's capabilities, as its handshake has them
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The result of a method. Raises `MCPError` if the server rejects it."""
@@ -204,15 +203,10 @@ async def _negotiate(dispatcher: JSONRPCDispatcher) -> Session:
     except MCPError:
         version = LATEST_MODERN_VERSION
         meta = {PROTOCOL_VERSION_META_KEY: version, CLIENT_INFO_META_KEY: _CLIENT, CLIENT_CAPABILITIES_META_KEY: {}}
-        session = Session(dispatcher, version, meta, {})
-        with suppress(MCPError):
-            session = replace(
-                session, declared=mapping_at(await session.request("server/discover", {}), "capabilities")
-            )
-        return session
+        return Session(dispatcher, version, meta)
     stated = result.get("protocolVersion")
     version = clean(stated)[:40] if isinstance(stated, str) else LATEST_HANDSHAKE_VERSION
-    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {}, mapping_at(result, "capabilities"))
+    session = Session(dispatcher, version.encode("ascii", "ignore").decode(), {})
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: session.version}}
     )
@@ -220,23 +214,19 @@ async def _negotiate(dispatcher: JSONRPCDispatcher) -> Session:
 
 
 async def list_tools(session: Session) -> Json:
-    return {"tools": await list_all(session, "tools")}
-
-
-async def list_all(session: Session, what: str) -> list[Mapping[str, Any]]:
-    """The entries of all pages of `tools/list`, or another such method."""
+    """The tools of all pages of `tools/list`."""
     listed: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     cursor = ""
     while True:
-        page = await session.request(f"{what}/list", {"cursor": cursor} if cursor else {})
-        listed += objects(page.get(what))
+        page = await session.request("tools/list", {"cursor": cursor} if cursor else {})
+        listed += objects(page.get("tools"))
         cursor = page.get("nextCursor") or ""
         if not isinstance(cursor, str) or not cursor:
-            return listed
+            return {"tools": listed}
         if len(cursor) > _MAX_CURSOR or cursor in seen or len(seen) >= _MAX_PAGES or len(listed) > _MAX_TOOLS:
             raise ServerFailed(
-                f"the server's list does not end: {len(listed):,} {what} on {len(seen) + 1:,} pages so far"
+                f"the server's list does not end: {len(listed):,} tools on {len(seen) + 1:,} pages so far"
             )
         seen.add(cursor)
 

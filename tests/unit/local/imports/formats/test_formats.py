@@ -6,7 +6,6 @@ import re
 from textwrap import dedent
 from typing import Any
 
-import botocore.session
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +27,7 @@ from mats.domain.protocols.protocol import (
 from mats.domain.protocols.references import References
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.decoding import decode
-from mats.local.imports.formats import FORMATS, agent_registry, detect_format, map_value
+from mats.local.imports.formats import FORMATS, detect_format, map_value
 from tests.conftest import ROOT
 from tests.unit.local.imports.formats import documents as d
 from tests.unit.local.imports.formats.documents import CASES
@@ -239,7 +238,6 @@ def test_a_given_namespace_overrides_the_document():
     assert {one.registration.namespace for one in mapped if one.registration} == {
         "org.mine",
         "1",  # a data set's row
-        "org.mine.weather",  # the tools of a record of a server
     }
 
 
@@ -470,36 +468,3 @@ def test_a_title_adds_to_a_namespace_what_its_home_lacks(title: str, home: str, 
 def test_texts_without_letters_get_distinct_labels():
     assert to_label("見積書") != to_label("請求書")
     assert to_label("") == ""
-
-
-@pytest.mark.parametrize("service", ["agent-registry", "agent-registry-control"])
-def test_documents_of_agent_registry_are_where_its_api_has_them(service: str):
-    model = botocore.session.get_session().get_service_model(service)
-    assert model.api_version == "2025-12-01"
-    operation = {"agent-registry": "SearchDiscoverableRegistryRecords", "agent-registry-control": "GetRegistryRecord"}
-    record = model.operation_model(operation[service]).output_shape
-    if "registryRecords" in record.members:
-        record = record.members["registryRecords"].member
-    assert {"name", "recordType", "recordId", "recordVersion", "status"} <= record.members.keys()
-    assert {"APPROVED", "DEPRECATED"} <= set(record.members["status"].enum)
-    for path in agent_registry._DATA:
-        shape = record.members["descriptors"]
-        for name in (*path, "data"):
-            shape = shape.members[name]
-        assert shape.type_name == "string"
-
-
-ANYTHING = st.recursive(st.text(max_size=9) | st.none() | st.integers(), lambda inner: st.lists(inner, max_size=2))
-
-
-@given(ANYTHING)
-def test_records_and_cards_of_any_content_end_in_faults_or_notes(junk):
-    record = {"recordId": "r", "recordType": "MCP", "name": junk, "status": "APPROVED"}
-    tools = {"additionalData": {"tools": {"data": json.dumps([junk])}}}
-    for inner in (junk, {"data": junk}, {"data": json.dumps(junk), **tools}):
-        for value in (
-            {**record, "descriptors": {"mcpServer": inner}},
-            {"serverInfo": {"name": "x", "version": junk}, "transport": junk, "remotes": inner},
-            {"tools": [], "skills": [inner, {"uri": junk, "skill": {"frontMatter": inner, "instructions": junk}}]},
-        ):
-            assert all(one.registration or one.faults or one.notes for one in map_value(value, Source("file")))

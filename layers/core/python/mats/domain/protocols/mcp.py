@@ -6,12 +6,10 @@ by one.
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urljoin
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
-from mats.domain.protocols import skill
 from mats.domain.protocols.descriptors import FORMAT, MCP, SERVER, has_tag
 from mats.domain.protocols.mcp_server import (
     McpRemote,
@@ -55,7 +53,7 @@ _SERVER_SCHEMAS = ("server.schema.json", "server-card.schema.json")
 def is_server(value: Json) -> bool:
     """True if a value is a `server.json`, an entry or a response of the MCP registry, or a list that begins with one.
 
-    Of schema 2025-12-11, or one before it. Also a server card: of SEP-2127, which has the same attributes, or before.
+    Of schema 2025-12-11, or one before it. Also a server card (SEP-2127), which has the same attributes.
     """
     if isinstance(listed := value_at(value, "servers"), list):
         return any(_is_server(_unwrap(entry)) for entry in objects(listed)[:10])
@@ -65,38 +63,11 @@ def is_server(value: Json) -> bool:
 
 def _is_server(value: Mapping[str, Any]) -> bool:
     schema = value.get("$schema")
-    if (isinstance(schema, str) and schema.endswith(_SERVER_SCHEMAS)) or _is_early_card(value):
+    if isinstance(schema, str) and schema.endswith(_SERVER_SCHEMAS):
         return True
     is_listed = isinstance(value.get("packages"), list) or isinstance(value.get("remotes"), list)
     about = ("version", "version_detail", "description", "repository")
     return is_listed and isinstance(value.get("name"), str) and any(key in value for key in about)
-
-
-def _is_early_card(value: Mapping[str, Any]) -> bool:
-    """True if a value is a server card as SEP-1649 had it, whose name and address are in objects of their own."""
-    is_named = isinstance(value_at(value, "serverInfo", "name"), str) and "jsonrpc" not in value
-    return is_named and any(key in value for key in ("transport", "endpoint", "url", "remotes", "tools"))
-
-
-def _to_current_card(card: Mapping[str, Any], base: str) -> Mapping[str, Any]:
-    """An early card as SEP-2127 has it; addresses are relative to `base`."""
-    info, transport = card["serverInfo"], card.get("transport")
-    address = next(
-        filter(None, (text_at(level, key) for level in (transport, card) for key in ("endpoint", "url"))), ""
-    )
-    url = _join_address(base, address)
-    remotes = card.get("remotes") or ([{"type": "streamable-http", "url": url}] if url else [])
-    rest = {key: value for key, value in card.items() if key not in ("serverInfo", "transport", "endpoint", "url")}
-    return {**info, **rest, "remotes": remotes}
-
-
-def _join_address(base: str, address: str) -> str:
-    """An absolute address; empty if there is none."""
-    try:
-        joined = urljoin(base, address) if address else ""
-    except ValueError:
-        return ""
-    return joined if joined.startswith(("http://", "https://")) else ""
 
 
 def _unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,8 +89,6 @@ def server_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 
 def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue:
     value = _unwrap(entry)
-    if _is_early_card(value):
-        value = _to_current_card(value, source.url)
     official = value_at(value, "_meta", REGISTRY_META)
     status = text_at(official, "status") or text_at(value, "status")
     if value_at(official, "isLatest") is False or value_at(official, "is_latest") is False:
@@ -254,7 +223,7 @@ def _is_page(value: object) -> bool:
     if not isinstance(tools, list):
         return False
     response = isinstance(value, Mapping) and "jsonrpc" in value
-    empty = not tools and answer.keys() <= {"tools", "skills", "nextCursor", "_meta"}
+    empty = not tools and answer.keys() <= {"tools", "nextCursor", "_meta"}
     return response or empty or any(_is_tool(tool, *_SCHEMAS, "description") for tool in tools)
 
 
@@ -299,8 +268,7 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
         return
     answer = _result(page)
     yield from map_each(f"{where}tools", answer.get("tools"), source, _tool, what="tools")
-    yield from skill.served_registrations(answer.get("skills"), source)
-    if last and not where and answer.get("tools") == [] and not answer.get("skills"):
+    if last and not where and answer.get("tools") == []:
         yield MappedValue("tools", notes=(Fault("tools", "the list is empty"),))
     if last and answer.get("nextCursor"):
         note = Fault("nextCursor", "the list has more pages; `mats import mcp` reads all of them")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 from mats.domain.capability.capability import Kind, quote_id
@@ -19,8 +18,6 @@ from mats.domain.protocols.protocol import (
     Source,
     mapping_at,
     namespace_of_url,
-    objects,
-    rejection,
     text_at,
     texts,
     value_at,
@@ -116,25 +113,6 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     if source.files:
         draft.rest[FILES] = list(source.files)
     yield draft.finish()
-
-
-def served_registrations(entries: object, source: Source) -> Iterator[MappedValue]:
-    """The skills that a live MCP server lists, in its namespace; those of one name by their paths."""
-    listed = list(enumerate(objects(entries)))
-    names = [text_at(entry, "skill", _FRONT, "name") for _, entry in listed]
-    for (position, entry), name in zip(listed, names, strict=True):
-        where, uri, skill = f"skills[{position}]", text_at(entry, "uri"), entry.get("skill")
-        if not isinstance(skill, Mapping) or not isinstance(skill.get(_FRONT), Mapping):
-            yield rejection(where, f"the skill {uri[:200]!r} {text_at(entry, 'problem') or 'has no SKILL.md'}")
-            continue
-        path = uri.partition("://")[2].removesuffix(f"/{FILE}")
-        front = {**skill[_FRONT], **({"name": path} if names.count(name) > 1 and path else {}), "uri": uri}
-        files = tuple(texts(entry.get("files")))
-        of_server = source._replace(
-            namespace=source.namespace or namespace_of_url(source.server, source.url), url=source.server, files=files
-        )
-        for mapped in registrations({**skill, _FRONT: front}, of_server):
-            yield replace(mapped, where=where)
 
 
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> SkillReading | None:

@@ -1,15 +1,12 @@
-"""List the tools and skills of live MCP servers: all pages; no tool is called. Import this module late."""
+"""List the tools of live MCP servers: all pages; no tool is called. Import this module late."""
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcp.shared.exceptions import MCPError
-
-from mats.client.mcp_session import GRACE_S, ServerFailed, Session, ask_address, ask_command, list_all
+from mats.client.mcp_session import GRACE_S, ServerFailed, ask_address, ask_command, list_tools
 from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
 from mats.domain.protocols.addresses import redact, without_query
 from mats.domain.protocols.mcp import ConfiguredServer, servers_of
@@ -20,10 +17,7 @@ from mats.domain.protocols.protocol import (
     join_labels,
     mapping_at,
     namespace_of_url,
-    objects,
-    text_at,
     to_label,
-    value_at,
 )
 from mats.local.imports.decoding import MAX_BYTES as MAX_DOCUMENT_BYTES
 from mats.local.imports.decoding import decode
@@ -34,71 +28,17 @@ def list_by_command(
     command: Sequence[str], *, timeout_s: float, grace_s: float = GRACE_S, env: Mapping[str, str] | None = None
 ) -> Json:
     """The tools of a server that a command starts; `env` is added to the environment. Raises as `ask_command`."""
-    return ask_command(command, list_offered, timeout_s=timeout_s, env={**os.environ, **(env or {})}, grace_s=grace_s)
+    return ask_command(command, list_tools, timeout_s=timeout_s, env={**os.environ, **(env or {})}, grace_s=grace_s)
 
 
 def list_by_address(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None) -> Json:
     """The tools of a server at an address. Raises as `ask_address`."""
     try:
-        return ask_address(url, list_offered, timeout_s=timeout_s, headers=headers)
+        return ask_address(url, list_tools, timeout_s=timeout_s, headers=headers)
     except ServerFailed as error:
         if "requires authentication" not in str(error):
             raise
         raise ServerFailed(f"{error}; save its tools/list result to a file and import that") from error
-
-
-SKILLS = "io.modelcontextprotocol/skills"
-_MAX_SKILLS = 500
-
-
-async def list_offered(session: Session) -> Json:
-    """The tools, and the skills of a server that declares them (SEP-2640), each with its SKILL.md.
-
-    Other files of a skill are not read. What is not as it was listed has a `problem` in place of a `skill`.
-    """
-    if value_at(session.declared, "extensions", SKILLS) is None:
-        return {"tools": await list_all(session, "tools")}
-    tools = await list_all(session, "tools") if "tools" in session.declared else []
-    listed = await list_all(session, "skills")
-    if len(listed) > _MAX_SKILLS:
-        raise ServerFailed(f"the server lists {len(listed):,} skills, and {_MAX_SKILLS} are the limit")
-    return {"tools": tools, "skills": [await _read_skill(session, entry) for entry in listed]}
-
-
-async def _read_skill(session: Session, entry: Mapping[str, Any]) -> Json:
-    uri = text_at(entry, "uri")
-    try:
-        try:
-            return await _read_as_listed(session, uri, entry)
-        except Invalid:  # perhaps it was changed since the list was made
-            answer = await session.request("skills/get", {"uri": uri})
-            return await _read_as_listed(session, uri, answer.get("skill"))
-    except Invalid as error:
-        return {"uri": uri, "problem": error.faults[0].message}
-    except MCPError as error:
-        return {"uri": uri, "problem": f"cannot be read: {error.message[:200]}"}
-
-
-async def _read_as_listed(session: Session, uri: str, entry: object) -> Json:
-    """A skill whose SKILL.md has the digest and the front matter of its entry. Raises Invalid for another one."""
-    read = await session.request("resources/read", {"uri": uri})
-    text = next((each["text"] for each in objects(read.get("contents")) if isinstance(each.get("text"), str)), "")
-    files = {text_at(each, "uri"): text_at(each, "digest") for each in objects(value_at(entry, "resources"))}
-    digest = f"sha256:{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
-    if files and files.get(uri) != digest:
-        raise Invalid([Fault("", "its SKILL.md has another digest than the server listed")])
-    skill = decode(text.encode(errors="replace"), name="SKILL.md")
-    if _as_texts(skill["frontMatter"]) != _as_texts(value_at(entry, "frontmatter")):
-        raise Invalid([Fault("", "the front matter of its SKILL.md is not what the server listed")])
-    root = uri.removesuffix("SKILL.md")
-    return {"uri": uri, "skill": skill, "files": [each.removeprefix(root) for each in files if each.startswith(root)]}
-
-
-def _as_texts(value: Any) -> Any:
-    """A value with its scalars as text: YAML and JSON differ in numbers and dates."""
-    if isinstance(value, Mapping):
-        return {str(key): _as_texts(inner) for key, inner in value.items()}
-    return [_as_texts(inner) for inner in value] if isinstance(value, list) else str(value)
 
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
