@@ -3,7 +3,6 @@
 import datetime
 import gzip
 import ipaddress
-import json
 import socket
 import ssl
 import threading
@@ -25,7 +24,7 @@ from mats.local.imports.sources import open_reading, open_sources
 from mats.settings import Settings
 from tests.fakes import MemoryRegistry
 from tests.servers.raw_http import answering, drip, response
-from tests.servers.site import Asked, site
+from tests.servers.site import site
 
 
 @pytest.mark.parametrize(
@@ -163,10 +162,6 @@ CARD = {
     "name": "com.example/pay", "version": "1.0.0", "description": "Refunds card payments.",
     "remotes": [{"type": "streamable-http", "url": "https://pay.example.com/mcp"}],
 }  # fmt: skip
-LISTED = {"identifier": "urn:air:pay.example.com:mcp:pay", "type": "application/mcp-server-card+json"}
-
-
-CATALOG = "/.well-known/mcp/catalog.json"
 
 
 @pytest.mark.parametrize(
@@ -175,18 +170,12 @@ CATALOG = "/.well-known/mcp/catalog.json"
         ({"/pay/card.json": CARD}, "/pay/card.json", ""),
         ({"/pay/server-card": CARD}, "/pay", ""),
         ({"/.well-known/mcp/server-card.json": CARD}, "", ""),
-        ({CATALOG: {"entries": [{**LISTED, "url": "SITE/cards/pay"}]}, "/cards/pay": CARD}, "", ""),
-        ({CATALOG: {"entries": [{**LISTED, "url": "http://127.0.0.1:9/x"}]}}, "", "at another site"),
         ({"/pay": {"a": 1}, "/pay/server-card": {"a": 1}}, "/pay", "is not an MCP server card"),
         ({}, "/pay", "status 404"),
     ],
 )
-def test_a_server_card_is_found_at_its_address_below_it_or_by_its_site(pages, asked, problem):
-    def answer(request: Asked) -> Any:
-        page = pages.get(request.path)
-        return json.loads(json.dumps(page).replace("SITE", f"http://{request.headers['Host']}")) if page else 404
-
-    with site(answer) as url:
+def test_a_server_card_is_found_at_its_address_below_it_or_at_its_site(pages, asked, problem):
+    with site(lambda request: pages.get(request.path, 404)) as url:
         importer = Importer(MemoryRegistry())
         source = TrackedSource(name="x", kind=SourceKind.MCP_CARD, location=(f"{url}{asked}",))
         importer.import_sources(open_reading(source, Settings()).sources)

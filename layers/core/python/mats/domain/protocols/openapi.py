@@ -69,7 +69,6 @@ _METHOD = re.compile(r"[A-Z][A-Z-]{0,19}")
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(?:; ?[\w.=\"-]+)*")
 _OF_RANGE = {"*": "application/json", "application": "application/json", "text": "text/plain"}
 """The media type that is sent for a range such as `text/*`; for others bytes are."""
-_MOST_RESPONSES = 100_000  # Weight of responses whose references are followed; larger ones stay as they are
 
 
 class Parameter(Compact):
@@ -248,10 +247,6 @@ class _Api:
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
         draft.rest = {**first, **extensions, **draft.rest}
-        for key in ("responses", "callbacks"):
-            followed = self._follow_within(draft.rest.get(key), 3)
-            if followed is not None and weight(followed, _MOST_RESPONSES) <= _MOST_RESPONSES:
-                draft.rest[key] = followed
         if self.security and "security" not in draft.rest:
             draft.rest["security"] = self.security
         named = {name for requirement in objects(draft.rest.get("security")) for name in requirement}
@@ -275,13 +270,6 @@ class _Api:
             self._names.add(name)
         if "name" not in draft.item:
             draft.set_text("name", otherwise)
-
-    def _follow_within(self, value: Json, levels: int) -> Json:
-        """A value with what references on its first levels lead to."""
-        value = self.references.try_follow(value)
-        if levels and isinstance(value, Mapping):
-            return {key: self._follow_within(entry, levels - 1) for key, entry in value.items()}
-        return value
 
     def _charge(self, value: Json) -> None:
         """Deduct the weight of what an operation holds or repeats; raises `_TooMuch`."""

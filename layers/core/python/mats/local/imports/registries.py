@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from mats.domain.errors import Fault, Invalid
@@ -10,7 +11,7 @@ from mats.domain.protocols.a2a import is_card
 from mats.domain.protocols.addresses import Unfetchable, redact, split_url
 from mats.domain.protocols.mcp import REGISTRY_META, is_server
 from mats.domain.protocols.protocol import Json, MappedValue, objects, text_at, value_at
-from mats.edge.ard.entries import REGISTRY, SERVER_CARD
+from mats.edge.ard.entries import REGISTRY
 from mats.local.imports.decoding import decode
 from mats.local.imports.files import Location
 from mats.local.imports.formats.ard import entries
@@ -19,10 +20,6 @@ Fetch = Callable[[str], bytes]  # The body at an address; raises `Unfetchable`
 Values = Iterator[tuple[Location, Json | MappedValue | Invalid]]
 
 _SERVERS, _CATALOG = "/v0.1/servers", "/.well-known/ard.json"
-_CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-_MCP_CATALOG = "/.well-known/mcp/catalog.json"
-_SERVER_CARDS = ("/.well-known/mcp/server-card.json", "/.well-known/mcp/server-card", "/.well-known/mcp.json")
-_MAX_CARDS, _ELSEWHERE = 500, "is at another site: import it by its own address"
 _PAGE, _MAX_S = 100, 900.0
 _OVERLAP = timedelta(minutes=10)
 """Asked for again at the next sync, for changes that the registry shows later than their time."""
@@ -100,47 +97,41 @@ class McpRegistry:
             self._newest = max(time, self._newest or time)
 
 
-def agent_card(url: str, fetch: Fetch) -> Values:
-    """The card of an agent: at the address if it has a path, else at the well-known addresses of its site."""
-    addresses = [urljoin(url, path) for path in _CARDS] if _is_site(url) else [url]
-    return _first_card(addresses, fetch, is_card, "an agent card")
+class Cards(NamedTuple):
+    """What kind of card is looked for, and where."""
+
+    what: str
+    is_one: Callable[[Json], bool]
+    of_site: Sequence[str]  # Well-known addresses, for the address of a site
+    below: Sequence[str] = ()  # Tried below any other address, after that itself
 
 
-def server_cards(url: str, fetch: Fetch) -> Values:
-    """The card of an MCP server: at the address, or below that of the server; of a site, those that its catalog names.
-
-    Without a catalog, it is that at a well-known address.
-    """
-    if not _is_site(url):
-        yield from _first_card([url, f"{url.rstrip('/')}/server-card"], fetch, is_server, "an MCP server card")
-        return
-    try:
-        listed = entries(decode(fetch(urljoin(url, _MCP_CATALOG)), name="catalog.json"))
-    except Invalid:
-        yield from _first_card([urljoin(url, path) for path in _SERVER_CARDS], fetch, is_server, "an MCP server card")
-        return
-    for entry in [entry for entry in listed if text_at(entry, "type") == SERVER_CARD][:_MAX_CARDS]:
-        if _is_same_site(address := text_at(entry, "url"), url):
-            yield from _first_card([address], fetch, is_server, "an MCP server card")
-        else:
-            yield Location(redact(url)), MappedValue("", notes=(Fault("url", f"{redact(address)} {_ELSEWHERE}"),))
+AGENT_CARDS = Cards("an agent card", is_card, ("/.well-known/agent-card.json", "/.well-known/agent.json"))
+SERVER_CARDS = Cards(
+    "an MCP server card",
+    is_server,
+    ("/.well-known/mcp/server-card.json", "/.well-known/mcp/server-card", "/.well-known/mcp.json"),
+    ("/server-card",),
+)
 
 
-def _first_card(addresses: Sequence[str], fetch: Fetch, is_one: Callable[[Json], bool], what: str) -> Values:
-    """The card at the first of these addresses that has one; else why the first has none."""
+def card(cards: Cards, url: str, fetch: Fetch) -> Values:
+    """The card at the first of the possible addresses that has one; else why the first has none."""
+    below = [url, *(url.rstrip("/") + each for each in cards.below)]
+    addresses = [urljoin(url, path) for path in cards.of_site] if _is_site(url) else below
     first: Invalid | None = None
     for address in addresses:
         shown = redact(address)
         try:
-            card = decode(fetch(address), name="card.json")
+            found = decode(fetch(address), name="card.json")
         except Invalid as error:
             first = first or error
             continue
-        if is_one(card):
-            yield Location(shown), card
+        if cards.is_one(found):
+            yield Location(shown), found
             return
-        first = first or Invalid([Fault(shown, f"is not {what}")])
-    yield Location(redact(addresses[0])), first or Invalid([Fault(redact(addresses[0]), f"has not {what}")])
+        first = first or Invalid([Fault(shown, f"is not {cards.what}")])
+    yield Location(redact(addresses[0])), first or Invalid([Fault(redact(url), f"has not {cards.what}")])
 
 
 def catalog(url: str, fetch: Fetch) -> Values:

@@ -108,8 +108,8 @@ def open_reading(source: TrackedSource, settings: Settings, since: str = "") -> 
     if source.kind is SourceKind.MCP_REGISTRY:
         registry = registries.McpRegistry(first, fetch, since=since)
         return Reading([(Source(redact(first), namespace), registry.pages())], not since, registry.cursor)
-    of_kind = {SourceKind.A2A: registries.agent_card, SourceKind.MCP_CARD: registries.server_cards}
-    values = of_kind.get(source.kind, registries.catalog)(first, fetch)
+    cards = {SourceKind.A2A: registries.AGENT_CARDS, SourceKind.MCP_CARD: registries.SERVER_CARDS}.get(source.kind)
+    values = registries.card(cards, first, fetch) if cards else registries.catalog(first, fetch)
     return Reading([(Source(redact(first), namespace, url=without_query(first)), values)])
 
 
