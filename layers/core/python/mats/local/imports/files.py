@@ -8,7 +8,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias, cast
@@ -32,7 +32,6 @@ MAX_LINE_BYTES = 4_000_000  # Above the largest item with every character escape
 
 _MOST_BLANK = 1_000_000
 """Blank lines beyond one for each other line: an archive holds hundreds of millions in a few hundred kilobytes."""
-_PROBED_LINES = 200  # A file is one of lines if a whole JSON object is among this many
 
 
 def is_address(name: str) -> bool:
@@ -230,7 +229,7 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"  # What may stand before a document: a byte orde
 
 
 def read_content(name: str, file: IO[bytes]) -> tuple[bytes, IO[bytes] | None]:
-    """The document in a file, and its lines if it may hold some; by name, else by its first lines.
+    """The document in a file, and its lines if it may hold some; by name, else by its first line.
 
     The document is empty if the file certainly holds lines, to be read one by one. A .json file may be one of lines.
     """
@@ -240,33 +239,18 @@ def read_content(name: str, file: IO[bytes]) -> tuple[bytes, IO[bytes] | None]:
     if plain.endswith(_NAMED):
         head = file.read(MAX_BYTES + 1) or b"\n"
         first, more, _ = head.strip(_BLANK).partition(b"\n")
-        is_several = plain.endswith(".json") and more and _has_lines(first, ended=True)
-        return head, _chain(head, file) if is_several else None
-    read, probed, ended, is_lines = bytearray(), 0, False, False
-    while len(read) <= MAX_BYTES and not ended and not is_lines:
-        more = _read_available(file, _CHUNK)
-        read += more
-        ended = not more
-        if ended or len(read) >= 2 * probed:
-            probed = len(read)
-            is_single = ended and b"\n" not in read.strip()  # One value, in whatever notation
-            is_lines = not is_single and read.lstrip(_BLANK)[:1] != b"[" and _has_lines(bytes(read), ended=ended)
-    head = bytes(read)
-    lines = _chain(head, file)
-    if is_lines or not head.strip():
-        return b"", lines
-    return head, lines if _has_lines(head, ended=ended) else None
+        return head, _chain(head, file) if plain.endswith(".json") and more and _is_object(first) else None
+    read, line = bytearray(), b""
+    while not line.strip(_BLANK) and len(read) <= _MOST_BLANK and (line := file.readline(MAX_LINE_BYTES)):
+        read += line
+    if _is_object(line := line.strip(_BLANK)) or not line:
+        return b"", _chain(bytes(read), file)
+    return bytes(read) + file.read(MAX_BYTES), None
 
 
-def _has_lines(head: bytes, *, ended: bool) -> bool:
-    """True if one of the first lines is a whole JSON object: in a document, objects are indented or span lines."""
-    lines = head.split(b"\n", _PROBED_LINES)
-    for line in lines if ended else lines[:-1]:
-        if line[:1] == b"{" and line.rstrip()[-1:] == b"}" and len(line) <= MAX_LINE_BYTES:
-            with suppress(ValueError, RecursionError):
-                json.loads(line)
-                return True
-    return False
+def _is_object(line: bytes) -> bool:
+    """True if a line looks like a whole JSON object: in a document, objects are indented or span lines."""
+    return line[:1] == b"{" and line.rstrip()[-1:] == b"}"
 
 
 def _chain(head: bytes, rest: IO[bytes]) -> IO[bytes]:

@@ -36,7 +36,6 @@ from mats.local.imports.files import (
     read_content,
     read_lines,
 )
-from mats.local.imports.formats import registrations
 from mats.ports import SourceState
 from mats.settings import Settings
 
@@ -184,8 +183,6 @@ def read_values(file: File, stream: IO[bytes]) -> Stream:
     format = formats.detect_format(value)
     if format is None and not file.claimed:
         yield Location(file.path), Skipped("is of no known format")
-    elif lines and b"\n" not in document.strip() and format in (None, registrations.FORMAT):
-        yield from read_lines(file.path, lines)
     else:
         yield Location(file.path), value
 
