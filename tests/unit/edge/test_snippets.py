@@ -72,7 +72,6 @@ def test_a_server_over_stdio():
     assert found.curl == ""
     assert found.facts == {
         "protocol": "MCP over stdio",
-        "runs": "npx @scope/weather",
         "command": "npx -y @scope/weather '--key={key}'",
         "tool": "forecast",
         "variables to set": "TOKEN",

@@ -282,7 +282,7 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     if not draft.move_text("description"):
         draft.set("description", text_at(tool, "title") or text_at(tool, "annotations", "title"))
     draft.move_schema(_SCHEMAS)
-    draft.set_endpoint(source.server, is_in_descriptor=False)
+    draft.set_endpoint(source.server)
     if source.server_entry:
         draft.rest[SERVER] = dict(source.server_entry)
     draft.set_words("tags", [MCP])

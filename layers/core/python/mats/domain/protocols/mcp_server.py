@@ -15,7 +15,6 @@ from typing import Any, Literal
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
 from mats.domain.protocols.protocol import Call, Facts, mapping_at, objects, text_at, to_camel_case, value_at
 from mats.domain.text import redaction
-from mats.domain.text.words import word_set
 
 Transport = Literal["streamable-http", "sse"]
 
@@ -36,15 +35,7 @@ _RUNNERS: Mapping[str, tuple[tuple[str, ...], str]] = {
 """What starts a package: the arguments before its name, and what separates its name from its version."""
 _PACKAGE_RUNNERS = frozenset({*_RUNNERS, "npm", "yarn", "bun"})
 _PASSES_ON = ("-e", "--env")  # Options of container runners for a variable
-_SUBCOMMANDS = word_set("run exec dlx x tool container")
-_NAMES_A_PACKAGE = word_set("--from --package -p --image")
 _INSTEAD = frozenset({"--from", "--package"})  # Options of runners after which no name of a package follows
-_TAKES_A_VALUE = word_set(
-    "-e --env --env-file -v --volume --mount --name --network --net --publish -w --workdir -u --user --entrypoint "
-    "--python --with --platform --pull --gpus --add-host -h --hostname -l --label --index-url --registry "
-    "--directory"
-)
-"""Options of package runners whose value is the next argument."""
 _WORD = re.compile(r"[A-Za-z0-9@][\w./:@+-]*")
 
 
@@ -61,14 +52,7 @@ class McpStdio(Call):
 
     def facts(self) -> Facts:
         command = shlex.join((self.command, *self.args))
-        return (("protocol", "MCP over stdio"), ("runs", self.runs), ("command", command), ("tool", self.tool))
-
-    @property
-    def runs(self) -> str:
-        """The program that starts, with the package or image that a package runner fetches: `npx some-package`."""
-        program = _program(self.command)
-        package = _package_of(self.args) if program in _PACKAGE_RUNNERS else ""
-        return shlex.join(filter(None, (self.command, package)))
+        return (("protocol", "MCP over stdio"), ("command", command), ("tool", self.tool))
 
 
 class McpRemote(Call):
@@ -184,22 +168,6 @@ def _is_argument(value: object) -> bool:
 
 def _program(command: str) -> str:
     return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe")
-
-
-def _package_of(args: Sequence[str]) -> str:
-    """The package or image that a runner is told to fetch: of an option that names one, else the first argument."""
-    before, first = "", ""
-    for argument in args:
-        option, sign, value = argument.partition("=")
-        if sign and option in _NAMES_A_PACKAGE:
-            return value
-        if before in _NAMES_A_PACKAGE and not argument[:1].isdigit():  # `-p 80:80` publishes a port
-            return argument
-        is_value = before in _TAKES_A_VALUE or before in _NAMES_A_PACKAGE
-        if not first and not is_value and not argument.startswith("-") and argument not in _SUBCOMMANDS:
-            first = argument
-        before = argument
-    return first
 
 
 def _pass_on_variables(line: Sequence[str], names: list[str]) -> Iterator[str]:

@@ -23,7 +23,6 @@ from mats.domain.protocols.openapi_document import (
     SharedSentences,
     Swagger,
     address_of,
-    entries,
     home_of,
     to_openapi,
     to_template,
@@ -40,6 +39,7 @@ from mats.domain.protocols.protocol import (
     MappedValue,
     Protocol,
     Source,
+    entries,
     join_labels,
     label_of_title,
     mapping_at,
@@ -230,7 +230,7 @@ class _Api:
         draft = ItemDraft.create(where, "tool", self.namespace, operation, format=_OPERATION)
         self._set_name(draft, _fallback_name(path, method))
         self._describe(draft, item)
-        draft.move_words("tags")
+        draft.set_words("tags", draft.rest.pop("tags", None))
         draft.set_text("provider", self.title)
         draft.set_text("version", self.version)
         if operation.get("deprecated") is True:
@@ -243,7 +243,7 @@ class _Api:
         if template.fragment:
             draft.add_note("endpoint", f"`#{template.fragment[:100]}` of its path is not sent: it cannot be called")
         elif server:
-            draft.set_endpoint(server.rstrip("/") + template.path, is_in_descriptor=False)
+            draft.set_endpoint(server.rstrip("/") + template.path)
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
         draft.rest = {**first, **extensions, **draft.rest}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from mats.domain.protocols.protocol import Json, mapping_at, text_at
+from mats.domain.protocols.protocol import Json, entries, mapping_at, text_at
 from mats.domain.protocols.references import References
 from mats.domain.text.words import plain, sentences
 
@@ -266,8 +266,3 @@ def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> 
     if isinstance(items := schema.get("items"), Mapping):
         schema["items"] = {key: value for key, value in items.items() if key != "collectionFormat"}
     return schema
-
-
-def entries(value: Json) -> list[Any]:
-    """The entries of a list; none of any other value."""
-    return list(value) if isinstance(value, list | tuple) else []

@@ -144,15 +144,13 @@ class ItemDraft:
     def move_text(self, attribute: str, key: str = "") -> str:
         """Move the text under a key, by default the attribute's name, into an attribute; the text, or empty."""
         key, most = key or attribute, _MAX_TEXT[attribute]
-        value, text = self.rest.get(key), text_at(self.rest, key)
-        if value is not None and not isinstance(value, str) and not text:
-            self.add_note(attribute, f"`{key}` is not text; it stays in the descriptor")
-        elif len(text) > most:
-            self.add_note(attribute, f"`{key}` is longer than {most:,} characters; it stays in the descriptor")
-        elif text:
+        text = text_at(self.rest, key)
+        if text and len(text) <= most:
             del self.rest[key]
             self.item[attribute] = text
             return text
+        if str(self.rest.get(key) or "").strip():
+            self.add_note(attribute, f"`{key}` is no text of at most {most:,} characters; it stays in the descriptor")
         return ""
 
     def move_schema(self, keys: Iterable[str]) -> Mapping[str, Any] | None:
@@ -168,47 +166,25 @@ class ItemDraft:
         """Set an attribute to a text, truncated to its limit, unless it is empty."""
         self.set(attribute, text[: _MAX_TEXT[attribute]])
 
-    def move_words(self, attribute: str) -> None:
-        """Move the texts of a list into an attribute of its name; what it cannot hold stays, with a note."""
-        if left := self.set_words(attribute, self.rest.pop(attribute, None)):
-            self.rest[attribute] = left
-
-    def set_words(self, attribute: str, values: object) -> Json:
-        """Set an attribute to the distinct texts of a list, numbers as text; note and return those it cannot hold."""
-        most = _MAX_TEXT[attribute]
-        if values is None:
-            return None
-        if not isinstance(values, list | tuple):
-            self.add_note(attribute, "is not a list; it stays in the descriptor")
-            return values
-        words: dict[str, None] = {}
-        left = []
-        for value in values:
-            text = text_at(value)
-            if text and len(text) <= most and (len(words) < _MAX_ENTRIES or text in words):
-                words[text] = None
-                continue
-            left.append(value)
-            if not text:
-                self.add_note(attribute, "holds something that is not text; it stays in the descriptor")
-            elif len(text) > most:
-                self.add_note(attribute, f"holds a text longer than {most:,} characters; it stays in the descriptor")
-            else:
-                self.add_note(attribute, f"has more than {_MAX_ENTRIES} entries; the others stay in the descriptor")
-        if words:
-            self.item[attribute] = list(words)
-        return left
+    def set_words(self, attribute: str, values: object) -> None:
+        """Set an attribute to the distinct texts of a list, numbers as text; what it cannot hold is left out."""
+        most, given = _MAX_TEXT[attribute], list(map(text_at, entries(values)))
+        words = list(dict.fromkeys(text for text in given if 0 < len(text) <= most))[:_MAX_ENTRIES]
+        if words != list(dict.fromkeys(given)) or not isinstance(values, list | tuple | None):
+            message = f"holds more than {_MAX_ENTRIES} texts of at most {most:,} characters; the rest is left out"
+            self.add_note(attribute, message)
+        self.set(attribute, words)
 
     def set(self, attribute: str, value: object) -> None:
         if value:
             self.item[attribute] = value
 
-    def set_endpoint(self, url: str, *, is_in_descriptor: bool = True) -> None:
+    def set_endpoint(self, url: str) -> None:
         """Set the endpoint, unless it is empty or too long."""
         if len(url) <= (most := _MAX_TEXT["endpoint"]):
             self.set("endpoint", url)
-        elif is_in_descriptor:
-            self.add_note("endpoint", f"is longer than {most:,} characters; it stays in the descriptor")
+        else:
+            self.add_note("endpoint", f"is longer than {most:,} characters; it is left out")
 
     def add_note(self, attribute: str, message: str) -> None:
         self.notes[Fault(attribute, message)] = None
@@ -298,6 +274,11 @@ def to_camel_case(value: Json, *, is_keyed: bool = False) -> Json:
         return value
     named = [(key if is_keyed or "_" not in key else to_camel(key).rstrip("_"), each) for key, each in value.items()]
     return {key: to_camel_case(each, is_keyed=not is_keyed and key.lower() in _KEYED) for key, each in named}
+
+
+def entries(value: object) -> list[Any]:
+    """The entries of a list; none of any other value."""
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def texts(value: object) -> list[str]:

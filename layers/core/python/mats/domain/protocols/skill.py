@@ -103,7 +103,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     draft.set_words("tags", said["tags"])
     draft.set_words("examples", said["examples"])
     draft.set_text("description", "\n\n".join(filter(None, said["description"])))
-    draft.set_endpoint(source.url, is_in_descriptor=False)
+    draft.set_endpoint(source.url)
     body = text_at(value, INSTRUCTIONS)
     if len(body) > _LONGEST_BODY:
         draft.add_note("descriptor", f"the instructions are truncated to {_LONGEST_BODY:,} of {len(body):,} characters")
