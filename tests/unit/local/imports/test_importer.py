@@ -4,13 +4,11 @@ import io
 
 import pytest
 
-from mats.domain.errors import RegistrationInvalid
 from mats.domain.profile.origin import Placed
 from mats.domain.protocols.protocol import MappedValue, Source
 from mats.local.imports import files as lines
 from mats.local.imports import importer as importer_module
-from mats.local.imports.files import parse_line, read_lines
-from mats.local.imports.formats.registrations import parse_row
+from mats.local.imports.files import read_lines
 from mats.local.imports.importer import DryRunRegistry, Importer
 from mats.local.imports.sources import live_source
 from tests.builders import a_registration
@@ -94,8 +92,10 @@ def test_overlong_line_is_never_read_as_a_whole(monkeypatch):
 
 @pytest.mark.parametrize("line", [b"9" * 5_000, b"[" * 100_000, b"\xff", b"{}", b"null", b'"text"', b"[1]"])
 def test_line_that_is_no_registration_is_rejected(line: bytes):
-    with pytest.raises(RegistrationInvalid):
-        parse_row(parse_line(line))
+    importer = Importer(MemoryRegistry())
+    import_lines(importer, "f", line)
+    (rejected,) = importer.report.rejected
+    assert rejected.place.line == 1
 
 
 SECRET = "hunter2"

@@ -27,7 +27,8 @@ from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListPar
 from mats.edge.snippets import SnippetFormat, Snippets
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
-from mats.local.imports.files import MAX_LINE_BYTES, open_file, parse_line
+from mats.local.imports.decoding import MAX_BYTES, decode
+from mats.local.imports.files import open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.review import waiting
 from mats.ports import GUARD_DAYS, Change, Item
@@ -137,7 +138,7 @@ def _one(file: str | None, given: dict[str, Any]) -> Registration:
         except RegistrationInvalid as error:
             raise RequestInvalid([Fault(f"--{fault.attribute}", fault.message) for fault in error.faults]) from error
     with open_file(file) as stream:
-        item = parse_row(parse_line(stream.read(MAX_LINE_BYTES + 1)))
+        item = parse_row(decode(stream.read(MAX_BYTES + 1), name=file))
     return Registration.parse({**item.item(), **given}) if given else item
 
 

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import os
 import stat
 import sys
@@ -13,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias, cast
 
-from mats.domain.errors import Fault, Invalid, RegistrationInvalid
+from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
-from mats.domain.protocols.protocol import Json, MappedValue
-from mats.local.imports.decoding import MAX_BYTES
+from mats.domain.protocols.protocol import Json, MappedValue, rejection
+from mats.local.imports.decoding import MAX_BYTES, Undecodable, decode
 
 MAX_FILES = 20_000  # Maximum of a folder and those below it
 
@@ -29,6 +28,7 @@ _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
 """Limits against decompression bombs, in bytes and times the packed size; rejected if both are exceeded."""
 _MAX_SKILL_FILES = 200  # Names of files that a skill lists; more are not listed
 MAX_LINE_BYTES = 4_000_000  # Above the largest item with every character escaped; longer lines are not read into memory
+_TOO_LONG = rejection("", f"is longer than {MAX_LINE_BYTES:,} bytes")
 
 _MOST_BLANK = 1_000_000
 """Blank lines beyond one for each other line: an archive holds hundreds of millions in a few hundred kilobytes."""
@@ -272,32 +272,14 @@ def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | 
         number += 1
         blank += -1 if line.strip() else 1
         if blank > _MOST_BLANK:
-            fault = Fault("", f"has over {_MOST_BLANK:,} more blank lines than others; the rest is not read")
-            yield Location(name, number), MappedValue("", faults=(fault,))
+            message = f"has over {_MOST_BLANK:,} more blank lines than others; the rest is not read"
+            yield Location(name, number), rejection("", message)
             return
         overlong = False
         while not line.endswith(b"\n") and len(line) == MAX_LINE_BYTES:
             overlong, line = True, stream.readline(MAX_LINE_BYTES)
         if overlong or line.strip():
             try:
-                yield Location(name, number), parse_line(line, overlong=overlong)
-            except RegistrationInvalid as error:
-                yield Location(name, number), MappedValue("", faults=error.faults)
-
-
-def parse_line(line: bytes, *, overlong: bool = False) -> Json:
-    """The value of a line; `overlong`: more of it was there. Raises RegistrationInvalid."""
-    try:
-        if overlong or len(line) > MAX_LINE_BYTES:
-            raise RegistrationInvalid([Fault("", f"is longer than {MAX_LINE_BYTES:,} bytes")])
-        return json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise RegistrationInvalid([Fault("", f"is not UTF-8 text (byte {error.start + 1})")]) from error
-    except json.JSONDecodeError as error:
-        hint = "; each line must hold one JSON object" if line.strip()[:1] in (b"[", b"]") else ""
-        message = f"is not JSON: {error.msg} at character {error.pos + 1}{hint}"
-        raise RegistrationInvalid([Fault("", message)]) from error
-    except ValueError as error:
-        raise RegistrationInvalid([Fault("", f"cannot be read: {error}")]) from error
-    except RecursionError as error:
-        raise RegistrationInvalid([Fault("", "is nested too deeply")]) from error
+                yield Location(name, number), _TOO_LONG if overlong else decode(line, name=".json")
+            except Undecodable as error:
+                yield Location(name, number), rejection("", error.message)
