@@ -6,8 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from email import message_from_bytes
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -41,23 +40,6 @@ server.run()
 def variable(name: str, base: str) -> str:
     """The variable of a secret for a server on this machine."""
     return f"{name}_127_0_0_1___{urlsplit(base).port}"
-
-
-@contextmanager
-def echoing() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A server that keeps each request and answers with it; its address, and the requests."""
-    seen: list[dict[str, Any]] = []
-
-    def echo(asked: Asked) -> Any:
-        request = {
-            "method": asked.method, "path": asked.target, "headers": dict(asked.headers.items()),
-            "body": json.loads(asked.body) if asked.body else None,
-        }  # fmt: skip
-        seen.append(request)
-        return {"jsonrpc": "2.0", "id": 1, "result": request}
-
-    with site(echo) as url:
-        yield url, seen
 
 
 def find(service: Service, request: str) -> Call:
@@ -118,21 +100,6 @@ def test_mcp_over_http(mats: Mats):
         failed = call_it(call, {"repoName": NOWHERE, "question": "Why?"}, private=True)
     assert (called.ok, "stdio and streamable HTTP" in str(called.content)) == (True, True)
     assert (failed.ok, f"{NOWHERE} is not indexed" in str(failed.content)) == (False, True)
-
-
-def test_agent_of_a2a(mats: Mats):
-    with echoing() as (base, seen):
-        card = {
-            "protocolVersion": "0.3.0", "name": "Ferry desk", "description": "Books ferries to the islands.",
-            "url": f"{base}/a2a", "preferredTransport": "JSONRPC", "capabilities": {}, "skills": [],
-        }  # fmt: skip
-        register(mats, "-", stdin=json.dumps(card).encode())
-        with serving(mats) as service:
-            call = find(service, "book a ferry")
-        assert (call["protocol"], call["version"], call["transport"]) == ("a2a", "0.3.0", "JSONRPC")
-        called = call_it(call, {"message": "to Juist"}, private=True)
-        assert called.content["body"]["params"]["message"]["parts"][0]["text"] == "to Juist"
-    assert [urlsplit(request["path"]).path for request in seen] == ["/a2a"]
 
 
 def body(media_type: str) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Keeping a registry in step with sources: what is written, what stays, what is removed."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,18 +21,11 @@ def tool(name: str = "pay", **changes: object) -> Registration:
     return a_registration(name=name, **changes)
 
 
-class Sources(SqliteSources):
-    """Those of a file, whose methods a test may replace."""
-
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
-
-
 class World:
     """A registry, and the sources that are synced to it."""
 
     def __init__(self, database: Database) -> None:
-        self.registry, self.book = MemoryRegistry(), Sources(database)
+        self.registry, self.book = MemoryRegistry(), SqliteSources(database)
         self.first = {"a", "b"}
 
     def source(self, name: str = "a") -> SourceSync:
@@ -53,36 +44,6 @@ class World:
     def version(self, name: str = "pay") -> str | None:
         item = self.registry.items.get(tool(name).id)
         return item.get("version", "") if item else None
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-@contextmanager
-def killed(world: World, point: int, *, after: bool = False) -> Iterator[None]:
-    """The process ends at the write of this number, counted from zero: before it, or after it."""
-    writes = ((world.registry, "put"), (world.registry, "remove_same"), (world.book, "record"))
-    calls = count()
-
-    def interrupt(write):
-        def interrupted(*arguments, **named):
-            here = next(calls) == point
-            if here and not after:
-                raise Killed
-            result = write(*arguments, **named)
-            if here:
-                raise Killed
-            return result
-
-        return interrupted
-
-    for owner, method in writes:
-        setattr(owner, method, interrupt(getattr(owner, method)))
-    with suppress(Killed):
-        yield
-    for owner, method in writes:
-        delattr(owner, method)
 
 
 @pytest.fixture
@@ -171,17 +132,6 @@ def test_digests_of_an_earlier_version_know_their_content_and_merge_nothing(worl
     world.registry.put([tool(tags=["mine"])])
     assert len(world.sync(tool(tags=["c"], version="2")).kept) == 1
     assert world.version() == ""
-
-
-@pytest.mark.parametrize("point", range(4))
-def test_an_edit_survives_a_sync_that_was_killed_anywhere(world: World, point: int):
-    world.sync(tool(tags=["a"], description="old"))
-    world.registry.put([tool(tags=["mine"], description="old")])
-    broken = world.source()
-    with killed(world, point):
-        broken.put([tool(tags=["b"], description="new")])
-    world.sync(tool(tags=["b"], description="new"))
-    assert world.registry.items[tool().id] == tool(tags=["mine"], description="new").item()
 
 
 def test_the_first_sync_replaces_what_is_registered_and_later_ones_do_not(world: World):
@@ -274,23 +224,6 @@ def test_a_removed_source_can_take_its_entries_with_it(world: World):
     assert world.source().remove_all().removed == [tool().id]
     assert world.version("refund") is not None
     assert world.sync(name="b").prune(force=True).removed == [tool("refund").id]
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("point", range(12))
-def test_a_sync_that_was_killed_anywhere_is_completed_by_the_next(world: World, point: int, after: bool):
-    old, new = [tool(f"t{n}") for n in range(6)], [tool(f"t{n}", version="2") for n in range(1, 7)]
-    world.sync(*old)
-    broken = world.source()
-    with killed(world, point, after=after):
-        broken.put(new)
-        broken.mark_gone([tool("t0").id])
-        broken.prune(force=True)
-    sync = world.sync(*new)
-    assert not sync.kept
-    sync.prune(force=True)
-    assert world.registry.items.keys() == {one.id for one in new} == world.book.entries("a").keys()
-    assert {world.version(f"t{n}") for n in range(1, 7)} == {"2"}
 
 
 DIGESTS = st.sampled_from(["", "1", "2", "3"])
