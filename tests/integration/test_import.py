@@ -104,7 +104,7 @@ def test_live_server_is_listed_over_stdio_and_http(mats: Mats):
         (["mcp", "--", sys.executable, "-c", "raise SystemExit('no key')"], 3, "no key"),
         (["mcp", "http://169.254.169.254/mcp"], 1, "which is blocked"),
         (["http://169.254.169.254/latest"], 1, "which is blocked"),
-        (["/no/such.json"], 1, "rejected /no/such.json: cannot be read: No such file or directory"),
+        (["/no/such.json"], 1, "rejected /no/such.json: cannot be read: No such file or directory; check its path"),
     ],
 )
 def test_failed_request_is_one_line(mats: Mats, arguments, code, said):
@@ -150,7 +150,7 @@ def test_missing_region_is_one_line(mats: Mats, tmp_path: Path):
 def test_a_folder_without_anything_to_import_is_said_and_exit_code_1(mats, tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     for what in (str(tmp_path), str(ROOT / "docs")):
-        mats("import", what).fails(1, f"nothing to import in {what}")
+        mats("import", what).fails(1, f"nothing to import in {what}", "see `mats import --help`")
 
 
 @pytest.mark.parametrize("text", ['{"name": "a", ', "[project]\nname = 'x'\n", '{"info": {"name": "x"}, "item": []}'])

@@ -186,6 +186,7 @@ def test_invalid_response_is_not_retried(content):
         Client(server.url, retries=retries()).discover("x")
     assert len(server.requests) == 1
     assert "\x1b" not in str(caught.value)
+    assert str(caught.value).endswith("; check the address")
 
 
 def test_endless_response_is_bounded():

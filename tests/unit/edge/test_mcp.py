@@ -168,6 +168,11 @@ def test_unknown_tools_in_the_address_are_named(query):
     assert "there are search_capabilities, search_tools, get_capability, report_outcome" in response.body
 
 
+def test_who_calls_an_unknown_tool_is_told_those_there_are():
+    response = post(request("tools/call", {"name": "refund"}))
+    assert "there are search_capabilities, get_capability" in response.body
+
+
 @pytest.mark.parametrize("tool", ["search_capabilities", "search_tools"])
 def test_search_result_is_structured_and_text(tool):
     answer = called(tool, {"query": "turn an address into coordinates", "kinds": ["tool"], "limit": 1})

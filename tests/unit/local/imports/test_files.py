@@ -188,7 +188,8 @@ def test_unreadable_folder_is_reported(folder, monkeypatch):
 
     monkeypatch.setattr(os, "walk", walk)
     (rejected,) = imported(folder).report.rejected
-    assert (rejected.place.file, rejected.faults[0].message) == (str(folder / "a"), "cannot be read: Permission denied")
+    told = "cannot be read: Permission denied; check its path and rights"
+    assert (rejected.place.file, rejected.faults[0].message) == (str(folder / "a"), told)
 
 
 def test_folder_with_too_many_files_is_reported(folder, monkeypatch):

@@ -187,7 +187,7 @@ def test_a_server_card_is_found_at_its_address_below_it_or_at_its_site(pages, as
 def test_refused_connection_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(Unfetchable, match="cannot be read: Connection refused"):
+    with pytest.raises(Unfetchable, match="cannot be read: Connection refused; check the address"):
         fetch(f"http://127.0.0.1:{port}/")
 
 

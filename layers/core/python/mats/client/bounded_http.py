@@ -197,7 +197,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return f"cannot be read over TLS: {error.reason or error}"
         errno = error.errno if isinstance(error, OSError) else None
         text = os.strerror(errno) if errno and errno > 0 else getattr(error, "strerror", None)
-        return f"cannot be read: {text or type(error).__name__}"
+        return f"cannot be read: {text or type(error).__name__}; check the address, and that its server runs"
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -61,7 +61,7 @@ def _parse(model: type[M], content: bytes) -> M:
     try:
         return model.model_validate_json(content, extra="ignore")
     except ValidationError as error:
-        raise NotUnderstood(f"not a response of this API: {_quote(content)}") from error
+        raise NotUnderstood(f"not a response of this API: {_quote(content)}; check the address") from error
 
 
 def _problem(status: int, content: bytes) -> schema.Problem:

@@ -101,7 +101,8 @@ async def _ask_command(
     try:
         process = await anyio.open_process(command, env=env, start_new_session=True)
     except (OSError, ValueError) as error:
-        raise ServerFailed(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ServerFailed(f"{command[0]} cannot be started: {reason}; check the command") from error
     server = _Server(process)
     result: Json | Exception = None
     async with server.connect(grace_s) as streams:
@@ -243,9 +244,11 @@ class _Server:
 
     @property
     def failure(self) -> str:
-        """The first problem, with the end of the server's standard error; empty if there is none."""
+        """The first problem, with the end of the server's standard error or how to learn more; empty if there is none."""
         words = clip(clean(self._stderr.decode("utf-8", "replace")), 300)
-        return self._problem and self._problem + (f"; standard error: {words}" if words else "")
+        return self._problem and self._problem + (
+            f"; standard error: {words}" if words else "; run its command by hand"
+        )
 
     def fail(self, problem: str) -> None:
         """Store the first problem and end the stream of messages."""

@@ -186,9 +186,13 @@ def _check_size(item: Mapping[str, object]) -> None:
     try:
         size = len(json.dumps(item, ensure_ascii=False, allow_nan=False, default=str).encode())
     except UnicodeEncodeError as error:
-        raise RegistrationInvalid([Fault("", "contains text that is not valid Unicode (a lone surrogate)")]) from error
+        raise RegistrationInvalid(
+            [Fault("", "contains text that is not valid Unicode (a lone surrogate): remove it")]
+        ) from error
     except ValueError as error:
-        raise RegistrationInvalid([Fault("", "contains a number that is not JSON (NaN or infinity)")]) from error
+        raise RegistrationInvalid(
+            [Fault("", "contains a number that is not JSON (NaN or infinity): write a number or null")]
+        ) from error
     if size > MAX_ITEM_BYTES:
         raise RegistrationInvalid([Fault("", f"has {size:,} bytes; the maximum is {MAX_ITEM_BYTES:,}")])
 

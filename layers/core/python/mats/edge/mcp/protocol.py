@@ -92,7 +92,7 @@ def reply_to(message: object, session: McpSession, headers: MirroredHeaders | No
 def _invalid_reason(message: object) -> str:
     """Why this is no JSON-RPC message; empty if it is one."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return "not a JSON-RPC 2.0 message"
+        return 'not a JSON-RPC 2.0 message: send one object with `"jsonrpc": "2.0"` and a `method`'
     if "method" not in message and not message.keys().isdisjoint(("result", "error")):
         return ""
     if not isinstance(message.get("method"), str):
@@ -186,7 +186,10 @@ def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
         return request.error(INVALID_PARAMS, "`name` must be a string and `arguments` an object")
     result = tools.call(name, arguments or {}, session)
-    return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}") if result is None else result
+    if result is None:
+        there = ", ".join(session.tools)
+        return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}; there are {there}")
+    return result
 
 
 _PREAMBLE: Message = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}}

@@ -74,7 +74,11 @@ def import_(
         report = _run(sources, settings, began, with_trust=with_trust, foreign=foreign)
     found = bool(report.rows or report.unread or report.trust)
     if not found:
-        reason = "the notes say why" if report.noted else "no file there is of a known format"
+        reason = (
+            "the notes say why"
+            if report.noted
+            else "no file there is of a known format; name one, or see `mats import --help`"
+        )
         ui.complain(f"nothing to import in {', '.join(what)}: {reason}")
     if report.problem:
         ui.complain(report.problem)

@@ -114,14 +114,17 @@ def check_name(name: str, option: str) -> None:
         raise RequestInvalid([Fault(option, "must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")])
 
 
+_OBJECT = """write it as '{"name": "value"}'"""
+
+
 def parse_object(text: str, option: str) -> dict[str, Any]:
     """The JSON object that an option gives."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"is not JSON: {error}", param_hint=option) from error
+        raise typer.BadParameter(f"is not JSON: {error}; {_OBJECT}", param_hint=option) from error
     if not isinstance(found, dict):
-        raise typer.BadParameter("must be a JSON object", param_hint=option)
+        raise typer.BadParameter(f"must be a JSON object: {_OBJECT}", param_hint=option)
     return found
 
 

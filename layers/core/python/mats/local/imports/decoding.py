@@ -25,8 +25,8 @@ _MAX_VALUES = 1_500_000
 _MAX_DEPTH = 60  # Levels of nesting. An item may have 32, and a document has a few above its items.
 _MAX_YAML_WEIGHT = 20_000_000  # Limit of a YAML document's approximate length as JSON, with its aliases expanded
 _COLLECTION_WEIGHT = 4  # Characters of an object or a list besides its entries
-_TOO_MANY = f"holds more than {_MAX_VALUES:,} values"
-_TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep"
+_TOO_MANY = f"holds more than {_MAX_VALUES:,} values: split it"
+_TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep: nest it less"
 
 _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -66,7 +66,7 @@ def decode(content: bytes, *, name: str = "") -> Json:
     except UnicodeDecodeError as error:
         raise Undecodable(f"is not UTF-8 text (byte {error.start + 1}): convert it to UTF-8") from error
     if not text.strip():
-        raise Undecodable("is empty")
+        raise Undecodable("is empty: export or download it again")
     lower = name.lower().removesuffix(".gz")
     if lower.endswith(".md"):
         return _parse_skill(text)
@@ -91,7 +91,7 @@ def _parse_toml(text: str) -> Json:
     try:
         return _parse_json(json.dumps(tomllib.loads(text), default=str))
     except (ValueError, RecursionError) as error:
-        raise Undecodable(f"cannot be read as TOML: {error}") from error
+        raise Undecodable(f"cannot be read as TOML: {error}; correct it there") from error
 
 
 _NOT_JSON = re.compile(
@@ -113,9 +113,11 @@ def _parse_json(text: str) -> Json:
     except json.JSONDecodeError as error:
         if len(text) <= _MAX_SETTINGS and (plain := _NOT_JSON.sub(_blank, text)) != text:
             return _parse_json(plain)
-        raise Undecodable(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+        raise Undecodable(
+            f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}; correct it there"
+        ) from error
     except ValueError as error:
-        raise Undecodable(f"cannot be read: {error}") from error
+        raise Undecodable("holds a number too long to read: shorten it") from error
     except RecursionError as error:
         raise TooLarge(_TOO_DEEP) from error
     level, depth = [value] if isinstance(value, dict | list) else [], 0
@@ -137,11 +139,11 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _key_twice(key: str) -> Undecodable:
-    return Undecodable(f"holds the key {key[:60]!r} twice in one object")
+    return Undecodable(f"holds the key {key[:60]!r} twice in one object: leave one out")
 
 
 def _no_number(text: str) -> None:
-    raise Undecodable(f"holds {text}, which is not a JSON number")
+    raise Undecodable(f"holds {text}, which is not a JSON number: write a number or null")
 
 
 def _parse_skill(text: str) -> Json:
@@ -196,7 +198,7 @@ def _unquote(text: str) -> str:
 def parse_yaml(text: str) -> Json:
     """The value of a YAML text with one document: keys are text and distinct, dates are text, tags make no objects."""
     if len(text) > MAX_YAML_BYTES:
-        raise TooLarge(f"is YAML larger than {MAX_YAML_BYTES:,} bytes; convert it to JSON")
+        raise TooLarge(f"is YAML larger than {MAX_YAML_BYTES:,} bytes: convert it to JSON")
     if sum(text.count(mark) for mark in ",[{\n") > 2 * _MAX_VALUES:
         raise TooLarge(_TOO_MANY)
     import yaml  # noqa: PLC0415 - loads PyYAML only if needed
@@ -205,11 +207,11 @@ def parse_yaml(text: str) -> Json:
     try:
         return _build_value(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except ReaderError as error:
-        raise Undecodable(f"holds a character that YAML forbids ({error.reason})") from error
+        raise Undecodable(f"holds a character that YAML forbids ({error.reason}): remove it") from error
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)[:200]
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise Undecodable(f"is not YAML: {problem}{where}") from error
+        raise Undecodable(f"is not YAML: {problem}{where}; correct it there") from error
 
 
 class _Node(NamedTuple):
@@ -231,12 +233,12 @@ class _Collection:
     def add(self, node: _Node) -> None:
         self.weight += node.weight
         if self.weight > _MAX_YAML_WEIGHT:
-            raise TooLarge(f"has more than {_MAX_YAML_WEIGHT:,} characters with its aliases expanded")
+            raise TooLarge(f"has more than {_MAX_YAML_WEIGHT:,} characters with its aliases expanded: write fewer")
         if isinstance(self.value, list):
             self.value.append(node.value)
         elif self.key is None:
             if node.text is None:
-                raise Undecodable("has a list or an object as a key")
+                raise Undecodable("has a list or an object as a key: write text")
             self.key = node.text
         else:
             key, self.key = self.key, None
@@ -274,7 +276,7 @@ def _build_value(events: Iterable[Any]) -> Json:
             continue
         if kind == "AliasEvent":
             if anchor not in complete:
-                raise Undecodable(f"refers to *{anchor[:60]} before it is complete")
+                raise Undecodable(f"refers to *{anchor[:60]} before it is complete: write out what it stands for")
             open_ones[-1].add(complete[anchor])
             continue
         if kind == "ScalarEvent":

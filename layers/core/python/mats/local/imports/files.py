@@ -28,7 +28,7 @@ _MIN_UNPACKED, _MAX_RATIO = 100_000_000, 300
 """Limits against decompression bombs, in bytes and times the packed size; rejected if both are exceeded."""
 _MAX_SKILL_FILES = 200  # Names of files that a skill lists; more are not listed
 MAX_LINE_BYTES = 4_000_000  # Above the largest item with every character escaped; longer lines are not read into memory
-_TOO_LONG = rejection("", f"is longer than {MAX_LINE_BYTES:,} bytes")
+_TOO_LONG = rejection("", f"is longer than {MAX_LINE_BYTES:,} bytes: shorten it")
 
 _MOST_BLANK = 1_000_000
 """Blank lines beyond one for each other line: an archive holds hundreds of millions in a few hundred kilobytes."""
@@ -126,7 +126,13 @@ def _translate_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(name, (isinstance(error, OSError) and error.strerror) or str(error)) from error
+        raise _unreadable(name, _reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """What the system says of a file, or what its archive does, and what to do."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return f"{said}; check its path and rights" if said else f"{error}; pack it again"
 
 
 class _Reader(io.RawIOBase):
@@ -186,7 +192,7 @@ def find_files(name: str) -> Iterator[File]:
                 found = candidate._replace(home=str(home))
                 yield found._replace(files=_files_below(Path(folder))) if skills else found
     for error in errors:
-        yield File(str(error.filename or name), problem=f"cannot be read: {error.strerror or error}")
+        yield File(str(error.filename or name), problem=f"cannot be read: {_reason(error)}")
 
 
 def _candidate(path: Path, home: Path) -> File | None:
