@@ -244,11 +244,10 @@ class _Server:
 
     @property
     def failure(self) -> str:
-        """The first problem, with the end of the server's standard error or how to learn more; empty if there is none."""
+        """The first problem, with the end of the server's standard error; empty if there is none."""
         words = clip(clean(self._stderr.decode("utf-8", "replace")), 300)
-        return self._problem and self._problem + (
-            f"; standard error: {words}" if words else "; run its command by hand"
-        )
+        more = f"standard error: {words}" if words else "run its command by hand"
+        return self._problem and f"{self._problem}; {more}"
 
     def fail(self, problem: str) -> None:
         """Store the first problem and end the stream of messages."""
