@@ -82,3 +82,7 @@ class MemoryOutcomes:
 
     def withdraw(self, query_id: str) -> bool:
         return self.answers.pop(query_id, None) is not None
+
+    def withdraw_of(self, caller: str) -> int:
+        found = [id for id, each in self.answers.items() if each.receipt.caller == caller and not each.confirmed]
+        return sum(map(self.withdraw, found))

@@ -190,3 +190,21 @@ def test_a_lesson_is_withdrawn(outcomes: Outcomes):
     assert outcomes.withdraw(lesson.query_id)
     assert outcomes.of(lesson.query_id) is None
     assert list(outcomes.query_ids()) == []
+
+
+def test_what_a_caller_reported_is_withdrawn_but_what_an_operator_confirmed(outcomes: Outcomes):
+    for name, caller in (("q1", "ann"), ("q2", "ann"), ("q3", "ben")):
+        receipt = a_receipt(name, caller=caller)
+        outcomes.record(receipt, a_feedback(receipt, (PAY, SUCCEEDED), (SHIP, FAILED)), AT)
+    lesson = a_receipt(taught_id("pay"), caller="")
+    outcomes.record(lesson, a_feedback(lesson, (PAY, SUCCEEDED)), AT)
+    outcomes.confirm("q2")
+    assert outcomes.withdraw_of("ann") == 1
+    assert sorted(outcomes.query_ids()) == ["q2", "q3", lesson.query_id]
+    for _ in range(2):
+        assert tally(outcomes, PAY) == [("ann", 1.0, 0.0), ("ben", 1.0, 0.0)]
+        assert tally(outcomes, SHIP) == [("ann", 0.0, 1.0), ("ben", 0.0, 1.0)]
+        assert outcomes.withdraw_of("ann") == 0
+    outcomes.confirm("q2", confirmed=False)
+    assert outcomes.withdraw_of("ann") == 1
+    assert [each for each in tally(outcomes) if each != ("ann", 0.0, 0.0)] == [("ben", 1.0, 0.0)]

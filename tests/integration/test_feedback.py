@@ -39,6 +39,10 @@ def test_an_operator_confirms_what_a_caller_reported(stocked):
     assert confirmed(stocked) == {query_id}
     assert stocked("confirm", query_id, "--withdraw").out == f"{query_id}: no longer confirmed\n"
     assert confirmed(stocked) == set()
+    assert stocked("withdraw", "local", "--json").json["reports_withdrawn"] > 0
+    assert stocked("withdraw", "local").out == "local: 0 reports withdrawn\n"
+    assert tallies(stocked) == {}
+    stocked("withdraw", "").fails(2, "name a caller")
 
 
 def confirmed(stocked: Mats) -> set[str]:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from mats.adapters.dynamodb.receipts import DynamoOutcomes
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.receipts import SqliteOutcomes
-from mats.domain.learning.outcome import Event, Outcome
+from mats.domain.learning.outcome import Event, Outcome, Receipt
 from mats.domain.learning.reliability import weight_at
 from tests import killed
 from tests.aws.tables import a_table, an_outcomes_table, credentials
@@ -58,6 +58,52 @@ def test_a_report_that_meets_another_is_recorded_with_it(dynamodb_url: str, monk
     [tally] = others.tallies([PAY])[PAY]
     failed = Event.FAILED in answer.events[PAY]
     assert (tally.successes, tally.failures) == pytest.approx((0, weight_at(AT)) if failed else (weight_at(AT), 0))
+
+
+class Interrupted(Tables):
+    """Tables where `at` runs before the write of this number; a stop in it is a kill."""
+
+    def __init__(self, number: int, at: Callable[[], object]) -> None:
+        super().__init__(writers=1)
+        self.left, self.at = number, at
+
+    def ask(self, table, operation, **request):
+        if operation in ("delete_item", "update_item"):
+            self.left -= 1
+            if not self.left:
+                self.at()
+        return super().ask(table, operation, **request)
+
+
+def _stop() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("number", range(1, 10))
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_withdrawal_that_is_interrupted_or_meets_a_report_leaves_what_is_kept(
+    dynamodb_url: str, monkeypatch, number: int, *, killed: bool
+):
+    credentials(monkeypatch, dynamodb=dynamodb_url)
+    sound, receipts = Tables(), [a_receipt(name) for name in ("q1", "q2", "q3")]
+    tables = an_outcomes_table(sound), a_table(sound, keys=("id", "caller"))
+    outcomes = DynamoOutcomes(sound, *tables)
+
+    def report(receipt: Receipt) -> None:
+        outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SUCCEEDED), (SHIP, Event.FAILED)), AT)
+
+    for receipt in receipts[:2]:
+        report(receipt)
+    report(a_receipt("q4"))
+    outcomes.confirm("q4")
+    interrupted = Interrupted(number, _stop if killed else lambda: report(receipts[2]))
+    with suppress(KeyboardInterrupt):
+        DynamoOutcomes(interrupted, *tables).withdraw_of(receipts[0].caller)
+    outcomes.withdraw_of(receipts[0].caller)
+    assert list(outcomes.query_ids()) == ["q4"]
+    found = {id: (each.successes, each.failures) for id, (each,) in outcomes.tallies([PAY, SHIP]).items()}
+    assert found == {PAY: (weight_at(AT), 0), SHIP: (0, weight_at(AT))}
 
 
 @pytest.mark.long(slice="kills")

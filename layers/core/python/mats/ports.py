@@ -410,6 +410,12 @@ class Outcomes(TallyBook, Protocol):
     def withdraw(self, query_id: str) -> bool:
         """Delete what is reported on an answer, but for tallies: a lesson is in none. Returns whether there is any."""
 
+    def withdraw_of(self, caller: str) -> int:
+        """Delete what a caller reported, but what an operator confirmed; returns the number of its answers.
+
+        Its tallies are those of what is kept, also if an earlier call was interrupted.
+        """
+
 
 class Memory(Protocol):
     """Remembered requests, by the similarity of their vectors; those of another encoder are not found."""

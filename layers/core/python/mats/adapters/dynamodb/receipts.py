@@ -50,7 +50,7 @@ class DynamoOutcomes:
                 return new
             time.sleep(share * wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-        raise DependencyFailed(f"{self.outcomes} is written by too many at once; try again")
+        raise _too_many_writers(self.outcomes)
 
     def of(self, query_id: str) -> ReportedAnswer | None:
         rows = {row["item"]["S"]: row for row in self._rows(query_id)}
@@ -96,6 +96,43 @@ class DynamoOutcomes:
 
     def withdraw(self, query_id: str) -> bool:
         return self._delete([_key(query_id, row["item"]["S"]) for row in self._rows(query_id)]) > 0
+
+    def withdraw_of(self, caller: str) -> int:
+        """Scans two tables. A tally that a report changed since before the answers were read is read again."""
+        withdrawn = 0
+        for _ in range(_ATTEMPTS):
+            tallied, kept = list(self._of_caller(self.tallied, caller)), defaultdict[tuple[str, str], float](float)
+            for answer in self._of_caller(self.outcomes, caller):
+                query_id = answer["query_id"]["S"]
+                outcomes = [row for row in self._rows(query_id) if row["item"]["S"] != _RECEIPT]
+                if answer.get("confirmed", {}).get("BOOL"):
+                    for row in outcomes:
+                        kept[row["id"]["S"], row["counted"]["S"]] += float(row["weight"]["N"])
+                else:
+                    self._delete([_key(query_id, row["item"]["S"]) for row in outcomes])
+                    withdrawn += self._delete([_key(query_id, _RECEIPT)])  # the last: an interrupted call is repeated
+            if all(self._replace_tally(row, kept) for row in tallied):
+                return withdrawn
+        raise _too_many_writers(self.outcomes)
+
+    def _of_caller(self, table: str, caller: str) -> Iterator[Row]:
+        values = {":caller": {"S": caller}}
+        return self.tables.all_rows(
+            table, "scan", ConsistentRead=True, FilterExpression="caller = :caller", ExpressionAttributeValues=values
+        )
+
+    def _replace_tally(self, row: Row, kept: Mapping[tuple[str, str], float]) -> bool:
+        """Set a tally to what is kept; False if it is no longer as this row says."""
+        sums = {name: {"N": repr(round(kept[row["id"]["S"], event], _DIGITS))} for event, name in _SUMS.items()}
+        answer = self.tables.ask_if(
+            self.tallied, "update_item", "successes = :successes_before AND failures = :failures_before",
+            Key={name: row[name] for name in ("id", "caller")},
+            UpdateExpression="SET successes = :successes, failures = :failures",
+            ExpressionAttributeValues={
+                **{f":{name}": value for name, value in sums.items()}, **{f":{name}_before": row[name] for name in sums}
+            },
+        )  # fmt: skip
+        return answer is not None
 
     def _delete(self, keys: Sequence[Mapping[str, Any]]) -> int:
         return len(self.tables.map(lambda key: self.tables.delete(self.outcomes, key), keys))
@@ -172,6 +209,10 @@ class DynamoOutcomes:
             "ExpressionAttributeValues": {f":{name}": {"N": repr(value)} for name, value in sums.items()},
         }
         return [put, {"Update": add}]
+
+
+def _too_many_writers(table: str) -> DependencyFailed:
+    return DependencyFailed(f"{table} is written by too many at once; try again")
 
 
 _ABSENT = {"ConditionExpression": "attribute_not_exists(query_id)"}

@@ -124,7 +124,6 @@ class SqliteOutcomes:
             return connection.execute("DELETE FROM reports WHERE query_id = ?", (query_id,)).rowcount > 0
 
     def withdraw_of(self, caller: str) -> int:
-        """Delete what a caller reported, but what an operator confirmed; the number of its answers."""
         with self.database.writing() as connection:
             query = "SELECT query_id FROM reports WHERE caller = ? AND NOT confirmed"
             found = connection.execute(query, (caller,)).fetchall()

@@ -13,6 +13,7 @@ from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import local_caller
 from mats.local.cli import output as ui
 from mats.local.use import UseQuery, report_use
+from mats.ports import Outcomes
 from mats.settings import SettingsInvalid
 
 _SHOWN = 20
@@ -47,13 +48,34 @@ def confirm(
     withdraw: Annotated[bool, ui.option("Take an earlier confirmation back.", "--withdraw")] = False,
 ) -> None:
     """Confirm what a caller reported on an answer, here or in AWS, so that it counts for every caller."""
-    outcomes = open_system(context.obj, create=False).stores.outcomes
-    if outcomes is None:
-        raise SettingsInvalid("missing: set MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE")
-    if not outcomes.confirm(query_id, confirmed=not withdraw):
+    if not _open_outcomes(context).confirm(query_id, confirmed=not withdraw):
         raise NotPossible([Fault("QUERY_ID", f"nothing is reported on {query_id[:80]!r}: see `mats feedback -h`")])
     text = f"{query_id}: {'no longer confirmed' if withdraw else 'confirmed; its outcomes count for every caller'}"
     ui.show({"query_id": query_id, "confirmed": not withdraw}, text)
+
+
+def withdraw(
+    context: typer.Context,
+    caller: Annotated[
+        str, ui.argument("Caller as receipts name it: in AWS its role's ARN, or the subject of its token.")
+    ],
+) -> None:
+    """Withdraw what a caller reported, here or in AWS; what an operator confirmed stays. First end the caller's access.
+
+    After an interruption, the same command goes on.
+    """
+    if not caller:
+        raise typer.BadParameter("is empty: name a caller", param_hint="CALLER")
+    withdrawn = _open_outcomes(context).withdraw_of(caller)
+    text = f"{caller}: {ui.count_of(withdrawn, 'report')} withdrawn"
+    ui.show({"caller": caller, "reports_withdrawn": withdrawn}, text)
+
+
+def _open_outcomes(context: typer.Context) -> Outcomes:
+    outcomes = open_system(context.obj, create=False).stores.outcomes
+    if outcomes is None:
+        raise SettingsInvalid("missing: set MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE")
+    return outcomes
 
 
 def use(

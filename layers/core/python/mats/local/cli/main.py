@@ -12,7 +12,7 @@ from mats import __version__
 from mats.local.cli.doctor import doctor
 from mats.local.cli.evaluation import commands as dataset_commands
 from mats.local.cli.evaluation import compare, evaluate, gate
-from mats.local.cli.feedback import confirm, feedback, use
+from mats.local.cli.feedback import confirm, feedback, use, withdraw
 from mats.local.cli.import_ import import_
 from mats.local.cli.move import backup, export, restore
 from mats.local.cli.operate import backfill, enrich, reconcile, reindex
@@ -66,8 +66,8 @@ def _common(
 _PLAIN = (serve, init, mcp, export, gate)
 """Commands without `--json`; the order of all is that of the help."""
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, init, doctor, search, call, feedback, confirm, teach, synonym, list_, mcp, add, edit, remove, trust, pin,
-    review, import_, sync, preview, export, backup, restore, reconcile, reindex, backfill,
+    serve, init, doctor, search, call, feedback, confirm, withdraw, teach, synonym, list_, mcp, add, edit, remove,
+    trust, pin, review, import_, sync, preview, export, backup, restore, reconcile, reindex, backfill,
     enrich, erase, show, stats, use, evaluate, compare, gate,
 )  # fmt: skip
 for command in _COMMANDS:
