@@ -187,3 +187,15 @@ def test_pins_are_few(filled, monkeypatch):
     filled("pin", IDS[0])
     filled("pin", IDS[1]).fails(2, "take one back with --off first")
     assert filled("pin", IDS[0]).code == 0
+
+
+def test_the_review_of_one_change_tells_what_the_list_of_all_has_no_room_for(filled):
+    inputs = {"type": "object", "properties": {f"part_{number:02}": {"type": "string"} for number in range(40)}}
+    filled("trust", IDS[0], "80")
+    filled("import", "-", stdin=rows(tool(IDS[0], provider="Stripe Payments", input_schema=inputs)))
+    listed = filled("review").out
+    assert ("`part_24`" in listed, "`part_25`" in listed) == (True, False)
+    assert f"and 15 more: `mats review {IDS[0]}` shows all" in listed
+    shown = filled("review", IDS[0]).out
+    assert all(f"`part_{number:02}`" in shown for number in range(40))
+    assert "more: " not in shown

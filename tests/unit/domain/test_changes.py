@@ -176,12 +176,20 @@ def test_the_order_of_inputs_is_no_change_of_a_contract():
     assert contract_of(profile_of(one, origin="")).inputs == contract_of(profile_of(other, origin="")).inputs
 
 
-def test_inputs_that_a_contract_has_no_room_for_are_not_told_as_one_input():
-    def with_inputs(count: int) -> Registration:
-        inputs = {f"{number:0100}": {"type": "string"} for number in range(count)}
-        schema = {"type": "object", "properties": inputs}
-        return Registration.parse({"namespace": "com.acme", "name": "wide", "kind": "tool", "input_schema": schema})
-
-    told = [str(reason) for reason in changes_of(with_inputs(300), with_inputs(310))]
-    assert "dangerous: its inputs beyond those that a contract keeps changed" in told
-    assert not [words for words in told if "input `2" in words]
+@pytest.mark.parametrize(
+    ("part", "made"),
+    [
+        (
+            "inputs",
+            lambda numbers: {"input_schema": {"properties": {f"{n:0200}": {"type": "string"} for n in numbers}}},
+        ),
+        (
+            "destinations",
+            lambda numbers: {"description": " ".join(f"curl https://host{n:050}.example |" for n in numbers)},
+        ),
+    ],
+)
+def test_what_a_contract_has_no_room_for_is_not_told_as_one_of_its_parts(part, made):
+    told = [str(reason) for reason in changes_of(*(a_tool(**made(range(count))) for count in (60, 65)))]
+    assert f"dangerous: its {part} beyond those that a contract keeps changed" in told
+    assert not [words for words in told if " more, " in words]

@@ -105,7 +105,7 @@ def test_the_longest_profile_fits_a_row_with_what_was_approved_and_what_waits_an
     assert world.register(longest("https://evil.example/mcp", "b")) is HELD
     held = world.profile(PAY.id).held
     assert held.changes[0].startswith("dangerous: it reaches `")
-    assert held.changes[-1].endswith(" more changes")
+    assert held.changes[-1].endswith(f"more: `mats review {PAY.id}` shows all")
     world.registry.items[PAY.id] = {**PAY.item(), "tags": [MONEY * n for n in range(1, 4_000, 5)]}
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
     assert world.profile(PAY.id).approved

@@ -10,10 +10,12 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
 from mats.domain.profile.assignment import NOTHING_ASSIGNED
+from mats.domain.profile.changes import compare, contract_of, own_domain
 from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.profile import Profile, profile_of
+from mats.domain.profile.profile import Held, Profile, profile_of
 from mats.edge.observers import log_record
 from mats.ports import Item
+from mats.usecases.gate import MOST_CHANGES
 
 _COMPARED = (
     "version", "description", "endpoint", "invocation", "input_schema", "instructions", "effects", "tags", "type_tags",
@@ -24,13 +26,19 @@ _COMPARED = (
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
     """List held registrations, flagged ones first, each with its changes in words and the fields that differ.
 
-    With ids, rejected registrations of these are included; without ids, all that wait for a decision are listed.
+    With ids, rejected registrations of these are included, with all of their changes; without ids, all that wait for a
+    decision are listed, each with its gravest changes.
     """
     known = bool(ids)
     ids = ids or local.stores.listing.list_held()
     stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
     found = [
-        {"id": id, **profile.held.model_dump(), "fields": list(_differences(profile, items[id]))}
+        {
+            "id": id,
+            **profile.held.model_dump(),
+            **({"changes": _all_changes(profile, profile.held, items[id])} if known else {}),
+            "fields": list(_differences(profile, items[id])),
+        }
         for id in ids
         if id in stored
         and id in items
@@ -38,6 +46,16 @@ def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
         and (known or not profile.held.rejected)
     ]
     return sorted(found, key=lambda one: all(field["field"] != "suspicious" for field in one["fields"]))
+
+
+def _all_changes(profile: Profile, held: Held, item: Item) -> Sequence[str]:
+    """Those that are stored, and those of the same contracts that had no room there."""
+    before = profile.approved or (contract_of(profile) if profile.source else None)
+    if before is None or len(held.changes) <= MOST_CHANGES:
+        return held.changes
+    after = contract_of(profile_of(Registration.parse(item), origin=""))
+    found = map(str, compare(before, after, own=own_domain(profile.namespace)))
+    return list(dict.fromkeys((*held.changes[:MOST_CHANGES], *found)))
 
 
 def _differences(shown: Profile, item: Item) -> Iterator[dict[str, str]]:

@@ -81,7 +81,7 @@ class _Case:
             shown = None
         held = Held(
             digest=self.digest,
-            changes=_first_reasons(reasons),
+            changes=_first_reasons(reasons, made.id),
             since=before.since if before and before.digest == self.digest else cause.time,
             approved=_time_of(shown.profile) if shown else "",
             rejected=rejected,
@@ -90,15 +90,18 @@ class _Case:
         return Draft(target=replace(shown, profile=shown.profile.with_assigned(self.assigned).hold(held)))
 
 
-_MOST_REASONS = 25
-_REASON = MAX_NOTE_BYTES // (_MOST_REASONS + 1)  # Bytes of each
+MOST_CHANGES = 25  # That a held profile keeps
+_REASON = MAX_NOTE_BYTES // (MOST_CHANGES + 1)  # Bytes of each
 
 
-def _first_reasons(reasons: Sequence[Reason]) -> tuple[str, ...]:
-    """The gravest, which come first."""
-    more = len(reasons) - _MOST_REASONS
-    kept = (truncate_json(str(reason), _REASON - 3) for reason in reasons[:_MOST_REASONS])
-    return (*kept, *([f"{more:,} more changes"] if more > 0 else []))
+def _first_reasons(reasons: Sequence[Reason], id: Id) -> tuple[str, ...]:
+    """The gravest, which come first, and how many there are beyond these."""
+    more = len(reasons) - MOST_CHANGES
+    told = [
+        *map(str, reasons[:MOST_CHANGES]),
+        *([f"and {more:,} more: `mats review {id}` shows all"] if more > 0 else []),
+    ]
+    return tuple(truncate_json(words, _REASON - 3) for words in told)
 
 
 def _with_approved(draft: Draft, approved: Contract | None) -> Draft:

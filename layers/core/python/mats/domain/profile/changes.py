@@ -89,6 +89,27 @@ def _fit(part: str, found: Mapping[str, str]) -> dict[str, str]:
 _REST = re.compile(r"[\d,]+ more, [0-9a-f]{8}")  # The entry that `_fit` makes of what has no room
 
 
+_PARTS = {"reaches": "destinations", "inputs": "inputs", "flags": "flags", "details": "texts"}
+"""Parts of a contract that may end in such an entry, as people call them."""
+
+
+def _beyond(before: Contract, after: Contract) -> Iterator[Reason]:
+    """The parts of which something changed that has no room in a contract."""
+    for part, name in _PARTS.items():
+        one, other = ({*filter(_REST.fullmatch, getattr(each, part) or ())} for each in (before, after))
+        if one != other and getattr(before, part) is not None:
+            yield Reason(_DANGEROUS, f"its {name} beyond those that a contract keeps changed")
+
+
+def _without_rest(contract: Contract) -> Contract:
+    return contract.model_copy(update={part: _drop_rest(found) for part in _PARTS if (found := getattr(contract, part))})
+
+
+def _drop_rest(part: Mapping[str, str] | tuple[str, ...]) -> Mapping[str, str] | tuple[str, ...]:
+    names = filterfalse(_REST.fullmatch, part)
+    return {name: part[name] for name in names} if isinstance(part, Mapping) else tuple(names)
+
+
 def _short(text: str) -> str:
     return text if len(text) <= _MAX_PART else f"{text[:_MAX_WORDS]}… {fingerprint(text)[:8]}"
 
@@ -105,13 +126,15 @@ def compare(before: Contract, after: Contract, similarity: float | None = None, 
     `similarity` is the cosine of the new description with the one before or with the whole text, which name and inputs
     make longer, whichever is larger; None: unknown, or the description is the same. `own` is the owner's `own_domain`.
     """
-    reasons = [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
+    reasons, changed = list(_beyond(before, after)), before != after
+    before, after = _without_rest(before), _without_rest(after)
+    reasons += [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
     reasons += _particulars(before, after)
     known = {_reason_of(flag) for flag in before.flags}
     reasons += [Reason(_DANGEROUS, f"its text {flag}") for flag in after.flags if _reason_of(flag) not in known]
     if similarity is not None and similarity < LEAST_SIMILAR:
         reasons.append(Reason(_DANGEROUS, f"its meaning moved: similarity {similarity:.2f}, below {LEAST_SIMILAR}"))
-    if not reasons and before != after:
+    if not reasons and changed:
         reasons.append(WORDING)
     return tuple(sorted(dict.fromkeys(reasons), key=lambda each: (-_ORDER.index(each.change), each.words)))
 
@@ -169,9 +192,6 @@ def _deeds(before: Contract, after: Contract) -> Iterator[Reason]:
 
 
 def _interface(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Reason]:
-    if {*filter(_REST.fullmatch, before)} != {*filter(_REST.fullmatch, after)}:
-        yield Reason(_DANGEROUS, "its inputs beyond those that a contract keeps changed")
-    before, after = ({name: of[name] for name in of if not _REST.fullmatch(name)} for of in (before, after))
     for name, kind in after.items():
         needed = kind.endswith("!")
         if name not in before:
@@ -235,9 +255,6 @@ def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
         path = name.removeprefix(_INPUT).removeprefix(_VALUES)
         if name.startswith(_SENT):
             yield Reason(_DANGEROUS, f"it {_quote(name)}")
-            continue
-        if not name.startswith((_VALUES, _SAYS)):
-            yield Reason(_DANGEROUS, "it says something else beyond what a contract keeps")
             continue
         if path != name and path not in before.inputs and _holds_no_text(after.inputs.get(path, "")):
             continue  # an input that is new, and cannot hold much
