@@ -198,11 +198,11 @@ def test_an_answer_names_the_constants_of_another_encoder(offline):
 
 @pytest.mark.parametrize(
     ("cores", "encoder", "at_once", "longest"),
-    [(2, "none", 2, 128), (8, "none", 8, 184), (64, "none", 64, 128), (8, TITAN, 128, 64), (16, TITAN, 256, 16)],
+    [(2, "none", 2, 190), (64, "none", 64, 128), (8, TITAN, 128, 64), (16, TITAN, 256, 16)],
 )
 def test_a_service_refuses_answers_before_all_of_its_threads_wait(monkeypatch, cores, encoder, at_once, longest):
     made = []
     monkeypatch.setattr("os.cpu_count", lambda: cores)
-    monkeypatch.setattr("mats.bootstrap.system.FirstComeGate", lambda most, *, longest: made.append((most, longest)))
+    monkeypatch.setattr("mats.bootstrap.system.FirstComeGate", lambda *most, **bounds: made.append((*most, bounds)))
     stages_of(Settings(encoder=encoder, bedrock=True), FakeClock())
-    assert made == [(at_once, longest)]
+    assert made == [(at_once, {"longest": longest, "within_s": 2.0})]

@@ -111,23 +111,75 @@ def test_a_gate_admits_so_many_at_a_time_and_everybody_once():
     assert max(most) == 2
 
 
+class Crowd:
+    """Callers who come one after another to a gate for one, and leave it when they are told."""
+
+    def __init__(self, **bounds: float) -> None:
+        self.time = 0.0
+        self.gate = FirstComeGate(1, now=lambda: self.time, **bounds)
+        self.admitted: list[int] = []
+        self.refused: list[int] = []
+        self.threads: list[threading.Thread] = []
+        self.gate.__enter__()
+
+    def come(self, count: int) -> int:
+        """How many of so many who come now wait."""
+        before = self.gate.waiting
+        for _ in range(count):
+            number, waiting = len(self.threads), self.gate.waiting
+            self.threads.append(threading.Thread(target=self._enter, args=[number], daemon=True))
+            self.threads[-1].start()
+            while self.threads[-1].is_alive() and self.gate.waiting == waiting:
+                pass
+        return self.gate.waiting - before
+
+    def leave(self, count: int, *, each_after: float = 0) -> None:
+        """Let so many leave, each of whom is followed by the one who has waited longest."""
+        for _ in range(count):
+            self.time += each_after
+            entered = len(self.admitted)
+            self.gate.__exit__()
+            while len(self.admitted) == entered:
+                pass
+
+    def _enter(self, number: int) -> None:
+        try:
+            self.gate.__enter__()
+        except Overloaded:
+            self.refused.append(number)
+        else:
+            self.admitted.append(number)
+
+
 def test_a_gate_admits_in_the_order_of_arrival_and_nobody_passes():
-    gate, admitted = FirstComeGate(1), []
+    crowd = Crowd()
+    assert crowd.come(8) == 8
+    crowd.leave(3)
+    assert crowd.come(2) == 2
+    crowd.leave(7)
+    assert (crowd.admitted, crowd.refused) == ([*range(10)], [])
 
-    def enter(number: int) -> None:
-        with gate:
-            admitted.append(number)
 
-    with gate:
-        threads = [threading.Thread(target=enter, args=[number]) for number in range(8)]
-        for number, thread in enumerate(threads, start=1):
-            thread.start()
-            while gate.waiting < number:
-                assert thread.is_alive()
-    with gate:  # a newcomer
-        assert admitted == list(range(8))
-    for thread in threads:
-        thread.join(5)
+@pytest.mark.parametrize(("turn_s", "waiting"), [(0.01, 20), (0.25, 8), (0.5, 4), (5, 1)])
+def test_whoever_would_wait_too_long_is_refused_and_the_others_keep_their_order(turn_s: float, waiting: int):
+    crowd = Crowd(within_s=2)
+    assert crowd.come(40) == 40  # no turn was measured
+    crowd.leave(40, each_after=turn_s)
+    crowd.time += 3_600  # nobody waits: no turn
+    assert crowd.come(20) == waiting
+    crowd.leave(waiting)
+    assert crowd.admitted == [*range(40 + waiting)]
+    assert crowd.refused == [*range(40 + waiting, 60)]
+
+
+def test_more_may_wait_when_turns_are_short_again():
+    crowd = Crowd(within_s=2)
+    crowd.come(40)
+    crowd.leave(40, each_after=5)
+    for _ in range(40):
+        assert crowd.come(1) == 1
+        crowd.leave(1, each_after=0.01)
+    assert crowd.come(10) == 10
 
 
 def test_who_comes_to_a_full_queue_is_refused_at_once_with_a_time_to_come_again():

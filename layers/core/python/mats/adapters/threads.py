@@ -1,9 +1,11 @@
 """A pool for calls that may never return, a limit in order of arrival, and how work in the background yields."""
 
+import math
 import os
 import queue
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -15,6 +17,7 @@ T = TypeVar("T")
 _Work = Callable[[], None]
 
 
+_SMOOTHING = 0.1  # The share of the newest turn in the mean of turns
 _NICE = 5  # Of 19: others get three quarters of a core that they want, too
 
 
@@ -36,9 +39,22 @@ class FirstComeGate:
     A semaphore lets newcomers pass those who wait, so that some wait several times as long as others.
     """
 
-    def __init__(self, most: int, *, longest: int | None = None) -> None:
-        """`longest` is the length of the queue at which newcomers are refused with Overloaded."""
-        self._free, self._longest = most, longest
+    def __init__(
+        self,
+        most: int,
+        *,
+        longest: int | None = None,
+        within_s: float = math.inf,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Refuses newcomers with Overloaded at `longest` in the queue, or if their turn would come after `within_s`.
+
+        When it would come is what the last turns took. As many as are let in at a time may wait in any case, so that
+        turns go on being measured.
+        """
+        self._free, self._most, self._longest, self._within_s, self._now = most, most, longest, within_s, now
+        self._turn_s = 0.0  # The mean time between turns while others wait
+        self._last_turn = now()  # Or when the first of those who wait came
         self._turns: deque[threading.Lock] = deque()
         """Of those who wait; released by the one who leaves, whose place is taken without becoming free."""
         self._lock = threading.Lock()
@@ -52,10 +68,12 @@ class FirstComeGate:
             if self._free:
                 self._free -= 1
                 return
-            if self._longest is not None and len(self._turns) >= self._longest:
+            if self._is_full():
                 raise Overloaded(
                     f"{len(self._turns)} requests wait already; try again in a second, or send fewer at once"
                 )
+            if not self._turns:
+                self._last_turn = self._now()
             turn = threading.Lock()
             turn.acquire()
             self._turns.append(turn)
@@ -73,9 +91,17 @@ class FirstComeGate:
         with self._lock:
             self._pass_on()
 
+    def _is_full(self) -> bool:
+        waiting = len(self._turns)
+        is_late = waiting >= self._most and (waiting + 1) * self._turn_s > self._within_s
+        return is_late or (self._longest is not None and waiting >= self._longest)
+
     def _pass_on(self) -> None:
         """Give a place to the one who has waited longest."""
         if self._turns:
+            now = self._now()
+            self._turn_s += _SMOOTHING * (now - self._last_turn - self._turn_s)
+            self._last_turn = now
             self._turns.popleft().release()
         else:
             self._free += 1

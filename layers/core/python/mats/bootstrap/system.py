@@ -95,9 +95,8 @@ S_co = TypeVar("S_co", bound=Stores, covariant=True)
 LOGGER = logging.getLogger("mats")
 _OPEN_S = 2.0  # Timeout of opening a connection in advance; Lambda allows 10 s for all that follows a restore
 _THREADS = 256  # Threads start on demand, and an idle one is cheap
-_QUEUED_PER_CORE, _ANSWERING = 64, 192
-"""Answers that may wait for retrieval, a second or two of work, a hundred clients on two cores; and that retrieve or
-wait, so that some of the service's 256 threads are left to refuse more."""
+_ANSWERING = 192  # Answers that retrieve or wait to: some of the service's 256 threads are left to refuse more
+_WITHIN_S = 2.0  # An answer that would wait longer to retrieve is refused: its caller has waited enough
 _REMOTE_ENCODERS_PER_CORE = 16
 """Concurrent retrievals per core where most of a retrieval is waiting for a remote encoder; otherwise 1."""
 
@@ -360,5 +359,5 @@ def stages_of(settings: Settings, clock: ports.Clock) -> "Stages":
         },
         budgets=budgets_of(settings),
         concurrent=settings.in_aws,
-        gate=FirstComeGate(at_once, longest=min(cores * _QUEUED_PER_CORE, max(cores, _ANSWERING - at_once))),
+        gate=FirstComeGate(at_once, longest=max(cores, _ANSWERING - at_once), within_s=_WITHIN_S),
     )
