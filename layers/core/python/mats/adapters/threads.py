@@ -43,7 +43,7 @@ class FirstComeGate:
         self,
         most: int,
         *,
-        longest: int | None = None,
+        longest: int = sys.maxsize,
         within_s: float = math.inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,8 +93,7 @@ class FirstComeGate:
 
     def _is_full(self) -> bool:
         waiting = len(self._turns)
-        is_late = waiting >= self._most and (waiting + 1) * self._turn_s > self._within_s
-        return is_late or (self._longest is not None and waiting >= self._longest)
+        return waiting >= self._longest or (waiting >= self._most and (waiting + 1) * self._turn_s > self._within_s)
 
     def _pass_on(self) -> None:
         """Give a place to the one who has waited longest."""
