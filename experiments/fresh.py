@@ -37,7 +37,7 @@ _TOLD = tuple(f"{_MATS}/domain/policies/{name}.py" for name in ("lessons", "memo
 """Policies that do nothing where operators and callers have told nothing, as in most experiments."""
 _STORE = tuple(f"{_MATS}/{name}" for name in ("adapters/sqlite/*.py", "adapters/encoder/*.py", "usecases/enrich.py"))
 _PROMPT = tuple(f"{_MATS}/{name}" for name in ("prompts/rerank.md", "domain/prompts/rerank_prompt.py"))
-_SERVING = tuple(f"{_MATS}/{name}" for name in ("usecases/stages.py", "usecases/rerank.py"))
+_SERVING = tuple(f"{_MATS}/{name}" for name in ("adapters/threads.py", "usecases/stages.py", "usecases/rerank.py"))
 _TOOLS = tuple(f"{_MATS}/{name}" for name in ("edge/mcp/tools.py", "edge/schema.py"))
 _OPENSEARCH = tuple(f"{_MATS}/adapters/opensearch/{name}.py" for name in ("index", "mapping"))
 _BENCHMARKS = f"{_HERE}/benchmarks"

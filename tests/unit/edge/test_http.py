@@ -110,7 +110,7 @@ EXPECTED = [
     (errors.NotPossible(FAULTS), 409, {}),
     (errors.DependencyFailed("the index did not answer"), 503, RETRY),
     (errors.OutOfTime("lexical: 600 ms"), 503, RETRY),
-    (errors.Overloaded("96 searches wait"), 429, RETRY),
+    (errors.Overloaded(96, retry_after_s=3), 429, {"Retry-After": "3"}),
     (errors.StorageUnusable("the disk is full; make room"), 503, {}),
     (errors.NotInstalled("boto3 is not installed: install it"), 503, {}),
     (errors.NotPermitted("access to the model was denied"), 503, {}),

@@ -244,13 +244,13 @@ def test_internal_failure_is_hidden_and_counted():
 
 
 def test_too_many_requests_are_told_as_over_http():
-    full = replace(APPLICATION, audiences_of=raising(Overloaded("96 requests wait already; try again in a second")))
+    full = replace(APPLICATION, audiences_of=raising(Overloaded(96)))
     answer = called(
         "get_capability", {"id": THREE[0].id}, application=full,
         identity={"userArn": "arn:aws:iam::123456789012:user/a"},
     )  # fmt: skip
     assert answer["isError"]
-    assert answer["content"][0]["text"] == "96 requests wait already; try again in a second"
+    assert answer["content"][0]["text"] == "96 requests wait already; try again in 1 s, or send fewer at once"
 
 
 def test_hostile_registration_stays_data():

@@ -18,6 +18,7 @@ _Work = Callable[[], None]
 
 
 _SMOOTHING = 0.1  # The share of the newest turn in the mean of turns
+_LONGEST_RETRY_S = 10  # A client that is told more gives up
 _NICE = 5  # Of 19: others get three quarters of a core that they want, too
 
 
@@ -68,10 +69,9 @@ class FirstComeGate:
             if self._free:
                 self._free -= 1
                 return
-            if self._is_full():
-                raise Overloaded(
-                    f"{len(self._turns)} requests wait already; try again in a second, or send fewer at once"
-                )
+            waiting, wait_s = len(self._turns), (len(self._turns) + 1) * self._turn_s
+            if waiting >= self._longest or (waiting >= self._most and wait_s > self._within_s):
+                raise Overloaded(waiting, retry_after_s=max(1, min(math.ceil(wait_s), _LONGEST_RETRY_S)))
             if not self._turns:
                 self._last_turn = self._now()
             turn = threading.Lock()
@@ -90,10 +90,6 @@ class FirstComeGate:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._pass_on()
-
-    def _is_full(self) -> bool:
-        waiting = len(self._turns)
-        return waiting >= self._longest or (waiting >= self._most and (waiting + 1) * self._turn_s > self._within_s)
 
     def _pass_on(self) -> None:
         """Give a place to the one who has waited longest."""

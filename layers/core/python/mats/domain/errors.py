@@ -105,7 +105,11 @@ class DependencyFailed(CapabilityError):
 
 
 class Overloaded(DependencyFailed):
-    """Too many requests wait already; safe to retry a moment later."""
+    """Too many requests wait already; safe to retry in so many seconds."""
+
+    def __init__(self, waiting: int, retry_after_s: int = 1) -> None:
+        super().__init__(f"{waiting} requests wait already; try again in {retry_after_s} s, or send fewer at once")
+        self.retry_after_s = retry_after_s
 
 
 class OutOfTime(DependencyFailed):

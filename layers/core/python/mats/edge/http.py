@@ -124,7 +124,8 @@ def error_response(error: errors.CapabilityError, *, internal_details: bool = Tr
     if _is_internal(error) and not internal_details:
         return problem(status, _UNAVAILABLE, headers={"Retry-After": "1"})
     faults = error.faults if isinstance(error, errors.Invalid) else ()
-    headers = {"Retry-After": "1"} if status in (429, 503) and not isinstance(error, _FOR_OPERATORS) else {}
+    after = error.retry_after_s if isinstance(error, errors.Overloaded) else 1
+    headers = {"Retry-After": f"{after}"} if status in (429, 503) and not isinstance(error, _FOR_OPERATORS) else {}
     return problem(status, str(error), faults, headers)
 
 

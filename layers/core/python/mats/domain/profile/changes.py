@@ -102,7 +102,9 @@ def _beyond(before: Contract, after: Contract) -> Iterator[Reason]:
 
 
 def _without_rest(contract: Contract) -> Contract:
-    return contract.model_copy(update={part: _drop_rest(found) for part in _PARTS if (found := getattr(contract, part))})
+    return contract.model_copy(
+        update={part: _drop_rest(found) for part in _PARTS if (found := getattr(contract, part))}
+    )
 
 
 def _drop_rest(part: Mapping[str, str] | tuple[str, ...]) -> Mapping[str, str] | tuple[str, ...]:
