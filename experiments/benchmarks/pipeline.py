@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,11 @@ from mats.edge.schema import Answer
 from mats.evaluation.data.datasets import load, sample
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
-from mats.evaluation.systems.workbench import registry_of
+from mats.evaluation.systems.workbench import index_changes, registry_of
 from mats.settings import Settings
 
 _DOCUMENTS, _QUERIES = 100_000, 1_000  # Of `scale`
+_IMPORTED, _MEANWHILE = 20_000, 250  # Documents of these that are imported while so many queries are answered
 
 
 def latency(data: Path, settings: Settings) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def latency(data: Path, settings: Settings) -> dict[str, Any]:
 
 
 def scale(data: Path, settings: Settings) -> dict[str, Any]:
-    """Start, latency and resident memory of a process that serves 100,000 registrations, and what its searches miss."""
+    """Start, latency and resident memory of a process that serves 100,000 registrations, and latency in an import."""
     originals = [each for name in sets_in(data) for each in load(data / name).registrations]
     registrations = enlarge(originals, _DOCUMENTS)
     encoder = cached_encoder(settings)
@@ -46,20 +49,34 @@ def scale(data: Path, settings: Settings) -> dict[str, Any]:
     sys.stderr.write(f"encoding {sum(map(is_original, registrations)):,} texts that are not in the cache yet\n")
     composed = ComposedEncoder.of(encoder, registrations)
     texts = [query.text[:LONGEST_QUERY] for query in load(data / "tools").queries[:_QUERIES]]
+    known, imported = registrations[:-_IMPORTED], registrations[-_IMPORTED:]
     with (
-        typer.progressbar(length=_DOCUMENTS, label="registering", file=sys.stderr) as bar,
-        registry_of(registrations, settings, encoder=composed, progress=bar.update) as built,
+        typer.progressbar(length=len(known), label="registering", file=sys.stderr) as bar,
+        registry_of(known, settings, encoder=composed, progress=bar.update) as built,
     ):
-        served = subprocess.run(
-            [sys.executable, "-m", "experiments.benchmarks.serving"],
-            env={**os.environ, **replace(settings, home=built.settings.home).to_env()},
-            input=json.dumps(texts),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
+        env = {**os.environ, **replace(settings, home=built.settings.home).to_env()}
+        with ThreadPoolExecutor(1) as beside:
+            meanwhile = beside.submit(_serve, texts[:_MEANWHILE], env)
+            for start in range(0, _IMPORTED, 100):
+                batch = imported[start : start + 100]
+                built.stores.registry.put(batch)
+                index_changes(built, [each.id for each in batch])
+            is_measured = meanwhile.done()
+        if not is_measured:
+            raise SystemExit(f"{_IMPORTED:,} were imported before {_MEANWHILE} queries were answered: import more")
+        served = _serve(texts, env)
     count = sum(map(is_original, registrations))
-    return {"documents": _DOCUMENTS, "originals": count, **json.loads(served.stdout)}
+    ms = {"imported": _IMPORTED, **meanwhile.result()["ms"]}
+    return {"documents": _DOCUMENTS, "originals": count, **served, "while_importing": ms}
+
+
+def _serve(texts: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
+    served = subprocess.run(
+        [sys.executable, "-m", "experiments.benchmarks.serving"],
+        env=env, input=json.dumps(texts), stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    measures: dict[str, Any] = json.loads(served.stdout)
+    return measures
 
 
 def import_(data: Path, settings: Settings) -> dict[str, Any]:

@@ -55,7 +55,9 @@ def latencies(discover: Discover, texts: Sequence[str]) -> dict[str, Any]:
 def _serve(settings: Settings, texts: Sequence[str]) -> dict[str, Any]:
     began = time.perf_counter()
     with closing(local_system(settings)) as served:
-        discover, start_s = served.discover, round(time.perf_counter() - began, 2)
+        discover = served.discover
+        discover.answer(Query(query=texts[0]))
+        start_s = round(time.perf_counter() - began, 2)
         return {**latencies(discover, texts), "start_s": start_s, "resident_mb": resident_mb()}
 
 
