@@ -10,6 +10,7 @@ import pytest
 from mats import bootstrap
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
+from mats.adapters.eventbridge import EventBus
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import CloudStores, cloud_system, open_feedback
 from mats.bootstrap.local import local_system
@@ -113,9 +114,13 @@ def test_what_a_function_opens_tells_its_observers(offline, open):
     assert told == [failed]
 
 
-def test_without_a_bus_rejections_are_announced_to_nobody(offline):
-    rejected = Profile(namespace="com.acme", name="x", status=Status.REJECTED, error="why")
-    bootstrap.change_processor(in_aws()).enrich.on_reject([rejected])
+def test_rejections_are_announced_where_there_is_a_bus(offline, monkeypatch):
+    announced = []
+    monkeypatch.setattr(EventBus, "announce_rejections", lambda bus, rejected: announced.extend(rejected))
+    for bus in ("", "mats"):
+        rejected = Profile(namespace="com.acme", name="x", status=Status.REJECTED, error=f"for {bus}")
+        bootstrap.change_processor(in_aws(event_bus=bus)).enrich.on_reject([rejected])
+    assert [each.error for each in announced] == ["for mats"]
 
 
 @pytest.mark.parametrize(
