@@ -107,7 +107,7 @@ class DiscoveryApi(Construct):
         tables.receipts.grant(made.role, "dynamodb:PutItem")
         made.allow(_read_by_key(tables.tallies.table_arn))
         if signed:
-            tables.callers.grant(made.role, "dynamodb:GetItem", "dynamodb:Scan")
+            tables.callers.grant(made.role, "dynamodb:GetItem")
         self.alias = made.live(self)
         self.api = self._api(on, props)
         for method, path in CALLS:

@@ -83,7 +83,7 @@ WRITES = (
 )  # fmt: skip
 CALLS_OF_TABLES: dict[str, dict[str, set[str]]] = {
     "discovery": {
-        "Callers": {"GetItem", "Scan"}, "Synonyms": {"GetItem"}, "Receipts": {"PutItem"}, "Tallies": {"PartiQLSelect"},
+        "Callers": {"GetItem"}, "Synonyms": {"GetItem"}, "Receipts": {"PutItem"}, "Tallies": {"PartiQLSelect"},
     },
     "feedback": {
         "Receipts": {"GetItem"}, "Outcomes": {"Query", "PutItem", "UpdateItem"}, "Tallies": {"UpdateItem"},

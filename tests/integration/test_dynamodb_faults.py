@@ -149,10 +149,6 @@ class TestCallers:
     def holding(self, value: object) -> CannedResponse:
         return in_json({"Item": {"caller": {"S": self.ROLE}, "audiences": value}})
 
-    def scanned(self, *callers: str, **more: Any) -> CannedResponse:
-        rows = [{"caller": {"S": caller}, "audiences": {"L": [{"S": "ops"}]}} for caller in callers]
-        return in_json({"Items": rows, **more})
-
     def callers(self, clock: FakeClock) -> DynamoCallers:
         return DynamoCallers(asking_once(), "table", clock.elapsed_ms)
 
@@ -181,55 +177,6 @@ class TestCallers:
     def test_what_an_operator_mistyped_opens_nothing(self, canned, value, audiences):
         canned.respond(self.holding(value))
         assert self.callers(FakeClock()).audiences(self.ROLE) == audiences
-
-    WITH_PATH = "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/eu-west-1/agent"
-
-    def test_the_table_is_scanned_once_a_minute_for_all_callers(self, canned):
-        clock = FakeClock()
-        callers = self.callers(clock)
-        nothing = CannedResponse(b"{}")
-        canned.respond(nothing, self.scanned(self.WITH_PATH), nothing, nothing, self.scanned())
-        assert callers.audiences(self.ROLE) == {"ops"}
-        for _ in range(2):
-            assert callers.audiences(self.ROLE.replace("agent", "other")) == frozenset()
-        assert len(canned.asked) == 3
-        clock.ms = 60_000
-        assert callers.audiences(self.ROLE) == frozenset()
-        assert len(canned.asked) == 5
-
-    def test_a_role_of_another_account_partition_or_name_does_not_match(self, canned):
-        others = [
-            self.WITH_PATH.replace("111122223333", "999922223333"), self.WITH_PATH.replace(":aws:", ":aws-cn:"),
-            f"{self.WITH_PATH}s", "arn:aws:iam::111122223333:user/agent", "arn:aws:iam::111122223333:role/agent/x",
-            "agent",
-        ]  # fmt: skip
-        canned.respond(CannedResponse(b"{}"), self.scanned(*others))
-        assert self.callers(FakeClock()).audiences(self.ROLE) == frozenset()
-
-    def test_a_user_is_matched_by_its_exact_arn_without_a_scan(self, canned):
-        canned.respond(CannedResponse(b"{}"))
-        assert self.callers(FakeClock()).audiences("arn:aws:iam::111122223333:user/team/ada") == frozenset()
-        assert len(canned.asked) == 1
-
-    def test_without_the_right_to_scan_exact_arns_still_match(self, canned, caplog):
-        denied = CannedResponse(b'{"__type": "AccessDeniedException", "message": "no"}', 400)
-        canned.respond(CannedResponse(b"{}"), denied)
-        assert self.callers(FakeClock()).audiences(self.ROLE) == frozenset()
-        assert "exact ARN only" in caplog.text
-
-    def test_a_scan_that_fails_is_a_failure_of_the_table(self, canned):
-        callers = self.callers(FakeClock())
-        canned.respond(CannedResponse(b"{}"), CannedResponse(b"", 503))
-        with pytest.raises(DependencyFailed, match="table"):
-            callers.audiences(self.ROLE)
-        canned.respond(CannedResponse(b"{}"), self.scanned(self.WITH_PATH))
-        assert callers.audiences(self.ROLE) == {"ops"}
-
-    def test_a_table_beyond_one_page_is_named_in_the_log(self, canned, caplog):
-        page = self.scanned(self.WITH_PATH, LastEvaluatedKey={"caller": {"S": "x"}})
-        canned.respond(CannedResponse(b"{}"), page)
-        assert self.callers(FakeClock()).audiences(self.ROLE) == {"ops"}
-        assert "leave the path out" in caplog.text
 
 
 def stream_records(count: int) -> list[dict[str, Any]]:
