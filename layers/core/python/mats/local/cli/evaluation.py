@@ -21,7 +21,6 @@ from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
 
 if TYPE_CHECKING:
-    from mats.evaluation.measures import Run
     from mats.evaluation.systems.base import SystemAnswer
     from mats.evaluation.systems.catalogue import Variant
     from mats.evaluation.systems.workbench import Workbench
@@ -43,9 +42,6 @@ def evaluate(
         list[str] | None,
         ui.option(f"Leave out this policy of {', '.join(POLICIES)}; may be repeated.", "--without", metavar="NAME"),
     ] = None,
-    run_file: Annotated[
-        Path | None, ui.option("Write the ranking in TREC's format; `mats compare` reads it.", metavar="FILE")
-    ] = None,
     misses: Annotated[
         bool, ui.option("Show each query whose first result is not a relevant one, and what decided.", "--misses")
     ] = False,
@@ -57,8 +53,6 @@ def evaluate(
     of the set. A query whose model call failed counts as missed. A system that asks a language model needs a budget,
     --max-usd or --max-calls; when it is spent, the exit code is 3. Run the command again to go on: replies are cached.
     """
-    from mats.evaluation.runs import write_run  # noqa: PLC0415
-
     models = Models(context.obj)
     if list_variants:
         _list(models)
@@ -66,8 +60,6 @@ def evaluate(
     chosen = _variant(variant)
     if not folders:
         raise typer.BadParameter("missing: name a folder with a judged data set", param_hint="DIR")
-    if run_file and len(folders) > 1:
-        raise typer.BadParameter("holds the ranking of one set: name one folder", param_hint="--run-file")
     if unknown := {*(without or ())} - {*POLICIES}:
         message = f"unknown policy {', '.join(sorted(unknown))}: use {', '.join(POLICIES)}"
         raise typer.BadParameter(message, param_hint="--without")
@@ -77,10 +69,7 @@ def evaluate(
     if chosen.has_llm:
         ui.limit_spending(models, [models.names["reranker"]], max_usd, max_calls)
     for folder, dataset in zip(folders, datasets, strict=True):
-        results, run = _measure(models, chosen, dataset, without or (), misses=misses)
-        if run_file:
-            write_run(run_file, run, chosen.name)
-            ui.note(f"run written to {run_file}")
+        results = _measure(models, chosen, dataset, without or (), misses=misses)
         _write_and_show(results, dataset, folder / "results")
 
 
@@ -112,9 +101,8 @@ def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> 
 
 def _measure(
     models: Models, chosen: "Variant", dataset: Dataset, without: Sequence[str], *, misses: bool
-) -> tuple[dict[str, Any], "Run"]:
-    """The results, with `misses` also those queries, and the ranking."""
-    from mats.evaluation.systems.base import run_of  # noqa: PLC0415
+) -> dict[str, Any]:
+    """The results, with `misses` also those queries."""
     from mats.evaluation.systems.score import score  # noqa: PLC0415
     from mats.evaluation.systems.workbench import Workbench  # noqa: PLC0415
 
@@ -132,7 +120,7 @@ def _measure(
                 for query in dataset.queries
                 if not query.relevant.intersection(answers[query.id].ranked[:1])
             ]
-        return results, run_of(answers)
+        return results
 
 
 def _miss(bench: "Workbench", query: JudgedQuery, answer: "SystemAnswer", system: str) -> dict[str, Any]:
@@ -204,32 +192,9 @@ def _lines(results: dict[str, Any]) -> ui.Lines:
         yield f"  got {miss['got'] or 'nothing'}: {miss['decided']}"
 
 
-def compare(
-    before: Annotated[Path, ui.argument("TREC run file.", metavar="A.RUN", exists=True, dir_okay=False)],
-    after: Annotated[Path, ui.argument("TREC run file.", metavar="B.RUN", exists=True, dir_okay=False)],
-    data: Annotated[Path, ui.option("The judged data set.", metavar="DIR", exists=True, file_okay=False)],
-) -> None:
-    """Compare two TREC run files on the queries that both answer: every measure, and a paired test of first results."""
-    from mats.evaluation.runs import compare_runs, read_run  # noqa: PLC0415
-
-    results = compare_runs(read_run(before), read_run(after), load(data))
-    ui.show(results, _compared_lines(results, before.name, after.name))
-
-
 def _size(found: dict[str, Any]) -> str:
     queries = ui.count_of(found["queries"], "query", "queries")
     return f"{found['dataset']}: {queries} over {ui.count_of(found['documents'], 'capability', 'capabilities')}"
-
-
-def _compared_lines(results: dict[str, Any], before: str, after: str) -> ui.Lines:
-    yield f"{results['dataset']}: {results['queries']:,} queries that both files answer"
-    table = ui.table_of("measure", before, after, "difference", "95 %")
-    for name, row in results["measures"].items():
-        sides, (low, high) = (f"{row['before']:.3f}", f"{row['after']:.3f}"), row["interval_95"]
-        table.add_row(name, *sides, f"{row['difference']:+.3f}", f"{low:+.3f} – {high:+.3f}")
-    yield table
-    test = results["first_results"]
-    yield f"first results: {test['gained']} gained, {test['lost']} lost, p = {test['p']:.3g} (exact McNemar)"
 
 
 def gate(

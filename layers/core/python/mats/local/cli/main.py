@@ -11,7 +11,7 @@ import typer
 from mats import __version__
 from mats.local.cli.doctor import doctor
 from mats.local.cli.evaluation import commands as dataset_commands
-from mats.local.cli.evaluation import compare, evaluate, gate
+from mats.local.cli.evaluation import evaluate, gate
 from mats.local.cli.feedback import confirm, feedback, use, withdraw
 from mats.local.cli.import_ import import_
 from mats.local.cli.move import backup, export, restore
@@ -68,7 +68,7 @@ _PLAIN = (serve, init, mcp, export, gate)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     serve, init, doctor, search, call, feedback, confirm, withdraw, teach, synonym, list_, mcp, add, edit, remove,
     trust, pin, review, import_, sync, preview, export, backup, restore, reconcile, reindex, backfill,
-    enrich, erase, show, stats, use, evaluate, compare, gate,
+    enrich, erase, show, stats, use, evaluate, gate,
 )  # fmt: skip
 for command in _COMMANDS:
     name = command.__name__.removesuffix("_").replace("_", "-")
