@@ -11,7 +11,6 @@ from mats.domain.search.lookups import NameUse
 from mats.domain.search.query import Filter, Query, Scope
 from mats.domain.text.words import query_terms, stem
 from mats.ports import SearchIndex, Stored
-from mats.usecases.look_up import LookUp
 from tests.builders import a_profile
 from tests.fakes import FakeEncoder
 
@@ -264,26 +263,23 @@ def test_a_scope_names_exact_namespaces_and_choices_of_tags_on_both_sides(index:
         assert {id.rpartition("/")[2] for id in index.page(Filter(scope=scope), after=None, limit=9)} == expected
 
 
-def test_effects_and_pins_are_found_on_both_sides(index: SearchIndex):
+def test_effects_are_found_on_both_sides(index: SearchIndex):
     def said(**hints: bool) -> dict[str, object]:
         return {"descriptor": {"annotations": hints}}
 
-    held = entry("pinned", "words", visible_to=("finance",), **said(destructiveHint=True))
-    pinned = replace(held, profile=held.profile.model_copy(update={"pinned": True}))
-    index.put([entry("reads", "words", **said(readOnlyHint=True)), entry("silent", "words"), pinned])
+    deletes = entry("deletes", "words", visible_to=("finance",), **said(destructiveHint=True))
+    index.put([entry("reads", "words", **said(readOnlyHint=True)), entry("silent", "words"), deletes])
     ops = frozenset({"finance"})
     cases = [
-        ([], {"reads", "silent", "pinned"}),
+        ([], {"reads", "silent", "deletes"}),
         (["read-only"], {"reads"}),
-        (["read-only", "destructive"], {"reads", "pinned"}),
+        (["read-only", "destructive"], {"reads", "deletes"}),
         (["non-destructive"], set()),
     ]
     for effects, expected in cases:
         admitted = Filter.of(Query.parse({"query": "words", "effects": effects}), ops)
         assert set(lexical(index, "words", admitted=admitted)) == expected
         assert set(neural(index, "words", admitted=admitted)) == expected
-    assert [profile.name for profile in LookUp(index).pins(ops)] == ["pinned"]
-    assert LookUp(index).pins() == []
 
 
 def test_pages_list_admitted_ids_in_order(index: SearchIndex):

@@ -27,7 +27,7 @@ def mode(path: Path) -> int:
 
 QUERIES = (
     ["search", "x"], ["show", "a/b"], ["stats"], ["preview", "a/b"], ["remove", "a/b"], ["mcp"],
-    ["reconcile"], ["reindex"], ["backfill"], ["erase", "a/b"], ["pin", "a/b"],
+    ["reconcile"], ["reindex"], ["backfill"], ["erase", "a/b"],
     ["token", "add", "ci", "--scope", "read"],
 )  # fmt: skip
 

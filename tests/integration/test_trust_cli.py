@@ -164,31 +164,6 @@ def test_what_cannot_be_assigned_is_refused_readably(filled, arguments, message)
     assert state(filled, IDS[0]) == (None, "Stripe Payments", False)
 
 
-def test_a_pinned_capability_is_among_the_tools_of_every_answer(filled):
-    def tools() -> list[str]:
-        return [tool["name"] for tool in filled("search", "send a fax", "--format", "mcp_tools").json]
-
-    assert tools() == []
-    assert filled("pin", IDS[0]).out.strip() == f"{IDS[0]}: pinned"
-    filled("trust", IDS[0], "30")
-    assert filled("trust", IDS[0], "none").code == 0  # withdraws trust, not the pin
-    assert filled("pin", "--json").json == {"pinned": [IDS[0]]}
-    assert tools() == ["com_stripe__refund"]
-    row = [line for line in filled("export").out.splitlines() if '"trust"' in line]
-    assert row == ['{"trust": {"id": "com.stripe/refund", "pinned": true}}']
-    assert filled("pin", "--off", IDS[0]).code == 0
-    assert tools() == []
-    assert filled("pin").out.strip() == "nothing is pinned"
-    assert filled("pin", "com.stripe/nothing").code == 1
-
-
-def test_pins_are_few(filled, monkeypatch):
-    monkeypatch.setattr("mats.local.cli.trust.MAX_PINNED", 1)
-    filled("pin", IDS[0])
-    filled("pin", IDS[1]).fails(2, "take one back with --off first")
-    assert filled("pin", IDS[0]).code == 0
-
-
 def test_the_review_of_one_change_tells_what_the_list_of_all_has_no_room_for(filled):
     inputs = {"type": "object", "properties": {f"part_{number:02}": {"type": "string"} for number in range(40)}}
     filled("trust", IDS[0], "80")

@@ -1,6 +1,6 @@
 """The discovery application: one object behind HTTP, MCP, ARD and the command line."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -76,11 +76,6 @@ class Application:
         """The profile of a capability. Raises CapabilityNotFound: it does not exist, or not for this caller."""
         with self._failures_recorded("get", caller):
             return self.look_up(id, self._audiences(caller))
-
-    def pins(self, caller: Caller) -> Sequence[Profile]:
-        """The capabilities that operators pinned and the caller may see, in order of id, at most `MAX_PINNED`."""
-        with self._failures_recorded("pinned", caller):
-            return self.look_up.pins(self._audiences(caller))
 
     def summary(self, caller: Caller) -> str:
         """What this caller may find, in a few words; empty if that cannot be told now."""

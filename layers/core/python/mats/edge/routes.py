@@ -37,8 +37,7 @@ def search_answer(
         return schema.Answer.of(shortlist)
     from mats.edge.tools.formats import ReadyMade  # noqa: PLC0415 - few requests want tools; cold starts count
 
-    pinned = application.pins(caller)
-    return ReadyMade.of(shortlist, wish.format, pinned=pinned, known=wish.known)
+    return ReadyMade.of(shortlist, wish.format, known=wish.known)
 
 
 def list_capabilities(application: Application, request: Request, parameters: schema.ListParameters) -> Response:

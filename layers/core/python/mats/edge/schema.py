@@ -422,7 +422,6 @@ class Capability(ResponseModel):
     lifecycle: Lifecycle
     effects: list[str] = Field(default=[], description=_EFFECTS)
     trust: int | None
-    pinned: bool = Field(default=False, description="True if operators want it among the tools of every answer.")
     reliability: Reliability | None = Field(
         default=None, description="Null if nothing is reported that counts for this caller."
     )

@@ -8,8 +8,6 @@ from itertools import repeat
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, DependencyFailed
-from mats.domain.profile.assignment import MAX_PINNED
-from mats.domain.profile.index_keys import PINNED
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms, split_identifier
@@ -68,13 +66,6 @@ class LookUp:
             if len(ids) < size:
                 return Page(profiles, None)
         return Page(profiles, seen)
-
-    def pins(self, audiences: Collection[str] = ()) -> Sequence[Profile]:
-        """The pinned capabilities that a caller in these audiences may see, in order of id, at most `MAX_PINNED`."""
-        visible = Filter(audiences=frozenset(audiences))
-        ids = self.index.exact([PINNED], visible, most=MAX_PINNED)
-        found = self.index.fetch(ids) if ids else {}
-        return [found[id] for id in sorted(found) if found[id].pinned and visible.sees(found[id].visible_to)]
 
     def nearest(self, id: Id, audiences: Collection[str] = ()) -> Sequence[Id]:
         """Ids visible to a caller that resemble an unknown one, best first; none if the index does not answer."""

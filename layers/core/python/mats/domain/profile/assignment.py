@@ -29,7 +29,6 @@ class Policy(StrEnum):
 
 _FINGERPRINT = re.compile("[0-9a-f]{8,128}")
 MAX_PROVIDER = 200  # Characters
-MAX_PINNED = 20  # Capabilities
 UNRATED_TRUST = 50  # What an unrated capability counts as beside others
 
 
@@ -43,14 +42,13 @@ class Assigned:
     approved: str = ""  # Fingerprint of one that is to be shown, or empty
     rejected: str = ""  # Fingerprint of one that is not to be shown, or empty
     policy: Policy | None = None  # Which changes wait for an operator; None: as for the namespace
-    pinned: bool = False  # Whether it is among the tools of every answer
 
     def __bool__(self) -> bool:
         return bool(self.to_row())
 
     @property
     def is_rated(self) -> bool:
-        return self.trust is not None or bool(self.provider) or self.pinned
+        return self.trust is not None or bool(self.provider)
 
     @property
     def is_trusted(self) -> bool:
@@ -59,7 +57,7 @@ class Assigned:
 
     def to_row(self) -> dict[str, int | str]:
         """The attributes that have a value, as stores and exports write them; `parse_row` reads them."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, "") and value is not False}
+        return {name: value for name, value in asdict(self).items() if value not in (None, "")}
 
 
 NOTHING_ASSIGNED = Assigned()
@@ -116,7 +114,7 @@ def resolve_all(ids: Collection[Id], read: Callable[[Collection[Id]], Mapping[Id
 
 
 def of_operators(assigned: Mapping[Id, Assigned]) -> frozenset[Id]:
-    """Those with trust, a verified provider or a pin, which whoever writes them would inherit."""
+    """Those with trust or a verified provider, which whoever writes them would inherit."""
     return frozenset(id for id, each in assigned.items() if each.is_rated)
 
 
@@ -129,7 +127,6 @@ def parse_row(row: Mapping[str, object]) -> Assigned:
         trust=trust if isinstance(trust, int) and not isinstance(trust, bool) and 0 <= trust <= 100 else None,
         provider=provider.strip() if isinstance(provider, str) and is_provider(provider) else "",
         policy=policy,
-        pinned=row.get("pinned") is True,
         **{name: text for name, text in stated.items() if _FINGERPRINT.fullmatch(text)},
     )
 

@@ -18,20 +18,19 @@ GENERIC_LABELS = word_set("www api apis mcp a2a rest server servers tool tools s
 _LONGEST_PROVIDER = 60  # Characters; a longer one is no name
 TRUST = {f"^{tens}": float(tens) for tens in range(5, 11)}
 """Keys of capabilities with at least half of full trust, and what they are worth beside each other and all others."""
-_VERIFIED, PINNED = "^v", "^p"
+_VERIFIED = "^v"
 TRUSTED_KEYS = (*TRUST, _VERIFIED)  # Keys of those whom operators trust: by a rating or a verified provider
 
 
 def index_keys(profile: Profile) -> list[str]:
-    """All keys of a capability: folded id, name and title, its names, how far operators trust it, its day, its pin."""
+    """All keys of a capability: folded id, name and title, its names, how far operators trust it, its day."""
     title = profile.source.title if profile.source else ""
     keys = [f"={key}" for key in dict.fromkeys(map(fold, (profile.id, profile.name, title))) if key]
     keys += map(name_key, names(profile.namespace, profile.provider))
     if profile.trust is not None:
         keys.append(f"^{profile.trust // 10}")
     keys += [_VERIFIED] if profile.provider_verified else []
-    keys += day_keys([profile.day] if profile.day else [])
-    return [*keys, PINNED] if profile.pinned else keys
+    return keys + day_keys([profile.day] if profile.day else [])
 
 
 def fold(text: str) -> str:

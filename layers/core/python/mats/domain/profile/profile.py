@@ -191,7 +191,6 @@ class Profile(_Frozen):
     lifecycle: Lifecycle = Lifecycle.ACTIVE
     visible_to: tuple[str, ...] | None = None
     trust: Trust | None = None
-    pinned: bool = False  # Operators want it among all tools
     encoder: str = ""  # Name of the model of the vector stored with it; empty if there is none
     suspicious: tuple[str, ...] = ()  # The reasons for a review
     risk: Risk | None = None
@@ -277,7 +276,6 @@ class Profile(_Frozen):
             "trust": assigned.trust,
             "provider": assigned.provider or claimed,
             "provider_verified": bool(assigned.provider),
-            "pinned": assigned.pinned,
         }
         return self.model_copy(update=update)
 
@@ -374,7 +372,6 @@ def profile_of(
         invocation=to_text(call),
         instructions=instructions_of(registration) if registration.kind is Kind.SKILL else "",
         trust=assigned.trust,
-        pinned=assigned.pinned,
         suspicious=_flags(registration, enrichment, risk, assigned),
         risk=risk,
         effects=descriptors.effects_of(registration.descriptor, getattr(call, "method", "").upper()),

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
@@ -202,8 +202,7 @@ class ReadyMade(ResponseModel):
         description="With `claude_tool_reference`: what is referred to, for the request's `tools`; to be deferred.",
     )
     names: dict[str, str] = Field(
-        description="The id of the capability behind each tool's name, best first after those that operators pinned; "
-        "also of `known` ones."
+        description="The id of the capability behind each tool's name, best first; also of `known` ones."
     )
     invocations: dict[str, Invocation] = Field(
         default={},
@@ -219,26 +218,18 @@ class ReadyMade(ResponseModel):
     )
 
     @classmethod
-    def of(
-        cls,
-        shortlist: Shortlist,
-        format: Format,
-        *,
-        pinned: Sequence[Profile] = (),
-        known: Collection[str] | None = None,
-    ) -> Self:
-        """The tools of a shortlist behind those that operators pinned.
+    def of(cls, shortlist: Shortlist, format: Format, *, known: Collection[str] | None = None) -> Self:
+        """The tools of a shortlist.
 
         With `known`, names or ids of tools that the caller has, only others are defined, in order of name.
         """
         target = _TARGETS[format]
         results = () if shortlist.verdict is Verdict.NONE else shortlist.results
-        ranked = [result.candidate.profile for result in results]
-        profiles, own = {each.id: each for each in (*pinned, *ranked)}, {each.id for each in pinned}
-        lacks_best = bool(ranked) and bool(ranked[0].withheld)
+        profiles = [result.candidate.profile for result in results]
+        lacks_best = bool(profiles) and bool(profiles[0].withheld)
         kept, left_out = list[ToolDefinition](), list[LeftOut]()
-        for profile in profiles.values():
-            tool = tool_of(profile, stands_in=lacks_best and profile.id not in own)
+        for profile in profiles:
+            tool = tool_of(profile, stands_in=lacks_best)
             if profile.withheld:
                 left_out.append(LeftOut(id=spell_out(tool.id), reason="suspicious"))
             elif target.is_plain and tool.plain_schema is None:
@@ -256,7 +247,7 @@ class ReadyMade(ResponseModel):
             names={tool.name: spell_out(tool.id) for tool in kept},
             invocations={tool.name: tool.invocation for tool in kept if tool.invocation},
             left_out=left_out,
-            withheld=[Withheld.of(profile) for profile in profiles.values() if profile.withheld],
+            withheld=[Withheld.of(profile) for profile in profiles if profile.withheld],
         )
 
 

@@ -1,4 +1,4 @@
-"""The commands of operators: `mats trust`, `pin`, `review`, `teach` and `synonym`."""
+"""The commands of operators: `mats trust`, `review`, `teach` and `synonym`."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -14,7 +14,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.profile.assignment import (
-    MAX_PINNED,
     MAX_PROVIDER,
     NOTHING_ASSIGNED,
     Assigned,
@@ -24,7 +23,6 @@ from mats.domain.profile.assignment import (
 )
 from mats.domain.profile.origin import fingerprint
 from mats.domain.text.words import clip
-from mats.edge.http import local_caller
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.registry import get_item, target_key
@@ -127,25 +125,6 @@ def _assign(local: LocalSystem, key: Id, assigned: Assigned) -> int:
     return len(ids)
 
 
-def pin(
-    context: typer.Context,
-    id: Annotated[str | None, ui.argument("namespace/name; without one, list the pins.", metavar="[ID]")] = None,
-    off: Annotated[bool, ui.option("Take the pin of ID back.", "--off")] = False,
-) -> None:
-    """Put a capability among the tools of every answer with a `format`, or list those that are."""
-    local = local_system(context.obj, create=False)
-    pinned = [profile.id for profile in local.application.pins(local_caller(local.settings))]
-    if id is None:
-        ui.show({"pinned": pinned}, "\n".join(pinned) or "nothing is pinned")
-        return
-    if not off and id not in pinned and len(pinned) >= MAX_PINNED:
-        message = f"there are {MAX_PINNED} pins already, which every answer carries: take one back with --off first"
-        raise RequestInvalid([Fault("ID", message)])
-    before = local.stores.trust.rows([Id(id)]).get(Id(id), NOTHING_ASSIGNED)
-    _assign(local, Id(id), replace(before, pinned=not off))
-    ui.show({"id": id, "pinned": not off}, f"{id}: {'not pinned' if off else 'pinned'}")
-
-
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
     """A row after a change; what the command does not name stays."""
     if value is None and provider is None:
@@ -157,7 +136,7 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
         if provider:
             message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
             raise RequestInvalid([Fault("--provider", message)])
-        return replace(NOTHING_ASSIGNED, pinned=before.pinned)
+        return NOTHING_ASSIGNED
     if value is not None and not (value.isascii() and value.isdigit() and int(value) <= 100):
         raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {value!r}")])
     after = before if value is None else replace(before, trust=int(value))
