@@ -75,13 +75,13 @@ function parts(id, capability, words) {
     profile?.suspicious?.map((reason) => h("p", { class: "notice" }, h("strong", {}, "Suspicious: "), `its text ${reason}.`)),
     copies.length > 0 && h("p", { class: "notice" }, "Nearly the same text: ", copies.join(", "), "."),
     capability.snippets && callSection(capability),
-    profile && foundBy(profile, words, capability.reliability ?? profile.reliability),
+    profile && foundBy(profile, words),
     isLocal && registration && section("Trust", trustForm(id, { isFlagged: profile?.suspicious?.length > 0 })),
     registration && section("Registration", facts(Object.entries(registration).map(([name, value]) => [name, valueOf(value)]))),
   ];
 }
 
-function foundBy(profile, words, reliability) {
+function foundBy(profile, words) {
   const { summary, action, keywords, positive_examples: yes, negative_examples: no } = profile.enrichment ?? {};
   const by = profile.enriched ? "Enriched by an LLM." : "Not enriched by an LLM: the owner's own text.";
   return section("How it is found", h("p", { class: "hint" }, by),
@@ -94,7 +94,6 @@ function foundBy(profile, words, reliability) {
       ["trust", profile.trust === null || profile.trust === undefined ? "none given" : `${profile.trust} of 100`],
       ["provider", profile.provider && `${profile.provider} (${profile.provider_verified ? "verified" : "claimed"})`],
       ["effects", profile.effects?.join(", ")],
-      ["reliability", reliability && `${percent(reliability.mean)} (95 % interval ${percent(reliability.low)} to ${percent(reliability.high)}): ${reliability.successes.toFixed(1)} successes and ${reliability.failures.toFixed(1)} failures reported, later ones count more`],
       ["left out", profile.notes?.length > 0 && list(profile.notes)],
       ["revision", profile.cause && [`${profile.rev}, ${profile.status}, of `, time(profile.cause.time)]],
     ]));

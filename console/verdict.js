@@ -15,7 +15,6 @@ const PARTS = {
   bm25: ["scoring of words", "Ranked without it."],
   audiences: ["lookup of your audiences", "Only public capabilities are shown."],
   memory: ["memory of earlier requests", "Ranked without it."],
-  reliability: ["lookup of reported outcomes", "Ranked without them."],
   receipt: ["receipt", "Outcomes of this answer cannot be reported."],
 };
 

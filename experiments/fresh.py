@@ -33,7 +33,7 @@ _ANSWER = tuple(
     )
 )  # fmt: skip
 """What decides which results an answer has, without a language model."""
-_TOLD = tuple(f"{_MATS}/domain/policies/{name}.py" for name in ("lessons", "memory", "reliability", "synonyms"))
+_TOLD = tuple(f"{_MATS}/domain/policies/{name}.py" for name in ("lessons", "memory", "synonyms"))
 """Policies that do nothing where operators and callers have told nothing, as in most experiments."""
 _STORE = tuple(f"{_MATS}/{name}" for name in ("adapters/sqlite/*.py", "adapters/encoder/*.py", "usecases/enrich.py"))
 _PROMPT = tuple(f"{_MATS}/{name}" for name in ("prompts/rerank.md", "domain/prompts/rerank_prompt.py"))

@@ -33,7 +33,7 @@ from mats.local import worker
 from mats.local.imports.sources import Reading, open_sources
 from mats.local.imports.sync import Sync
 from mats.settings import Settings
-from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
+from tests.contract.learning import PAY, SHIP, a_feedback, a_receipt
 from tests.fakes import FakeEncoder
 
 ADAPTER = str(Path(sys.modules[Database.__module__].__file__ or "").parent)
@@ -86,7 +86,7 @@ def _record_feedback(folder: Path) -> None:
     database, receipt = Database(folder / HOME), a_receipt("q1")
     said = a_feedback(receipt, (PAY, Event.SUCCEEDED), (SHIP, Event.FAILED), missing="a stamp")
     SqliteReceipts(database, Retention(30)).put(receipt)
-    SqliteOutcomes(database).record(receipt, said, AT)
+    SqliteOutcomes(database).record(receipt, said)
     database.close()
 
 

@@ -1,13 +1,12 @@
 """Working stand-ins for the ports of learning, in memory, beside those of `tests.fakes`."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mats.adapters.clock import Retention
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
-from mats.domain.learning.reliability import Tally, weight_at
+from mats.domain.learning.outcome import TAUGHT, Feedback, Outcome, Receipt, ReportedAnswer
 
 
 @dataclass
@@ -27,20 +26,18 @@ class MemoryReceipts:
 
 @dataclass
 class MemoryOutcomes:
-    """Every outcome with the time of its first report; tallies are computed from them."""
+    """Reported outcomes in a dict."""
 
     answers: dict[str, ReportedAnswer] = field(default_factory=dict)
-    times: dict[tuple[str, Outcome], str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+    def record(self, receipt: Receipt, feedback: Feedback) -> Sequence[Outcome]:
         with self._lock:
             answer = self.answers.setdefault(receipt.query_id, ReportedAnswer(receipt=receipt, events={}))
             new = [each for each in feedback.outcomes if each.event not in answer.events.get(each.id, ())]
             events = dict(answer.events)
             for each in new:
                 events[each.id] = events.get(each.id, frozenset()) | {each.event}
-                self.times[receipt.query_id, each] = at
             changed = replace(answer, events=events, missing=feedback.missing or answer.missing)
             self.answers[receipt.query_id] = changed
             return new
@@ -55,22 +52,6 @@ class MemoryOutcomes:
 
     def query_ids(self, *, after: str = "") -> Iterator[str]:
         yield from (query_id for query_id in sorted(self.answers) if query_id > after)
-
-    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
-        found: dict[Id, dict[str, Tally]] = {}
-        for query_id, answer in self.answers.items():
-            for id in answer.events.keys() & set(ids):
-                event = effective_event(answer.events[id])
-                if event not in (Event.SUCCEEDED, Event.FAILED) or not answer.receipt.caller:
-                    continue
-                weight, caller = weight_at(self.times[query_id, Outcome(id, event)]), answer.receipt.caller
-                tally = found.setdefault(id, {}).setdefault(caller, Tally(caller=caller))
-                found[id][caller] = replace(
-                    tally,
-                    successes=tally.successes + weight * (event is Event.SUCCEEDED),
-                    failures=tally.failures + weight * (event is Event.FAILED),
-                )
-        return {id: [by_caller[caller] for caller in sorted(by_caller)] for id, by_caller in found.items()}
 
     def forget(self, id: Id, *, lessons: bool = False) -> int:
         found = {query_id: answer for query_id, answer in self.answers.items() if id in answer.events}

@@ -42,7 +42,7 @@ class Mutant(NamedTuple):
 _BLEND, _SCALE, _SHORTLIST = "domain/search/blend.py", "domain/search/scale.py", "domain/search/shortlist.py"
 _EXACT, _HOLDS, _RATED = "domain/policies/exact.py", "domain/policies/holds.py", "domain/policies/rated.py"
 _DUPLICATES, _SENIORITY = "domain/policies/duplicates.py", "domain/policies/seniority.py"
-_CLAIMS, _RELIABILITY = "domain/policies/claims.py", "domain/policies/reliability.py"
+_CLAIMS = "domain/policies/claims.py"
 
 MUTANTS = (
     Mutant(_BLEND, "return reranked and Signal.LLM not in result.signals, ", "return False, "),
@@ -98,8 +98,6 @@ MUTANTS = (
     Mutant(_CLAIMS, "for rule in rules[:count])", "for rule in rules[len(rules) - count :])"),
     Mutant("domain/policies/memory.py", "evidence.votes.within_reach(order.ids, order.k)", "evidence.votes"),
     Mutant("domain/policies/memory.py", "_SPARE = 2", "_SPARE = 1"),
-    Mutant(_RELIABILITY, "after = limit_moves(before, ", "after = (lambda before, after, counts: after)(before, "),
-    Mutant(_RELIABILITY, "each.relevance if rated else each.score", "each.relevance"),
     Mutant("domain/policies/products.py", "_STRONG = 0.5", "_STRONG = 0.1"),
     Mutant("domain/policies/products.py", "if not _is_told(tokens, span, run):", "if not tokens:"),
     Mutant("domain/policies/products.py", " if not uses[name].trusted]", "]"),
@@ -140,8 +138,8 @@ MUTANTS = (
         ("receipts", 'if lessons or not key["query_id"]["S"].startswith(TAUGHT)', "if True"),
         ("receipts", "at = None if receipt.query_id.startswith(TAUGHT) else", "at ="),
         ("receipts", 'if row and int(row["expires_at"]["N"]) > self.retention.now() else', "if row else"),
-        ("receipts", "after = before if before and before[0] is effective else", "after ="),
-        ("receipts", "+= sign * counted[1]", "+= counted[1]"),
+        ("receipts", " AND NOT confirmed = :yes", ""),
+        ("receipts", "known.union(each.event for each in added)", "frozenset(each.event for each in added)"),
     )),
     *(Mutant(f"adapters/opensearch/{name}.py", before, after) for name, before, after in (
         ("index", "_SLACK = 16", "_SLACK = 0"),

@@ -110,7 +110,7 @@ class World:
             writer_threads=AtOnce(),
             **dict.fromkeys(("on_wait", "on_reject", "on_refuse"), lambda *_: None),
         )
-        record = RecordFeedback(receipts=self.receipts, outcomes=self.outcomes, clock=self.clock, days=30)
+        record = RecordFeedback(receipts=self.receipts, outcomes=self.outcomes, days=30)
         self.service = FeedbackService(record, self.observer())
         self.application = Application(
             discover_over(self.index, **online),

@@ -210,23 +210,7 @@ def _report(
     )
     outcomes = tuple(Outcome(id, event) for id, event in events.items())
     book = local.stores.outcomes
-    book.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=outcomes), receipt.at)
-
-
-def reliability(opened: OpenSet) -> Iterator[Comparison]:
-    """The set's own queries after three callers reported on what came first and on the right one."""
-    arms = opened.arms.only("reliability")
-    if not arms.without:
-        return
-    queries = opened.dataset.queries
-    for number, query in enumerate(queries):
-        ranked = Arms(arms.whole, {}).ask(query).whole
-        right = [id for id in ranked if id in query.relevant][:1]
-        wrong = [id for id in ranked[:1] if id not in query.relevant]
-        events = {**dict.fromkeys(wrong, Event.FAILED), **dict.fromkeys(right, Event.SUCCEEDED)}
-        for caller in ("one", "two", "three"):
-            _report(opened.local, None, query, number, caller, events)
-    yield from opened.own("reliability", "after what callers reported", queries)
+    book.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=outcomes))
 
 
 def synonyms(opened: OpenSet) -> Iterator[Comparison]:
@@ -306,7 +290,7 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "multitool": (judged_queries, memory),
     "mcp-tools-closed": (judged_queries, made_requests, one_product),
     "skills": (judged_queries, made_requests, lessons),
-    "agents": (judged_queries, made_requests, takeovers, reliability),
+    "agents": (judged_queries, made_requests, takeovers),
     "sparse-tools": (judged_queries,),
     "livemcp-tasks": (judged_queries,),
     "mcp-golden": (judged_queries,),

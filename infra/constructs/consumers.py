@@ -30,8 +30,8 @@ class EnrichmentFunction(Construct):
         super().__init__(scope, id)
         models, tables = on.models, on.tables
         values = on.environment(
-            # synonyms, outcomes and tallies for operators, whose commands take these variables: docs/runbook.md
-            **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes", "tallies"),
+            # synonyms and outcomes for operators, whose commands take these variables: docs/runbook.md
+            **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes"),
             event_bus=path.bus.event_bus_name,
             **settings,
         )
@@ -67,15 +67,15 @@ class LearningFunction(Construct):
         tables = on.tables
         self.queue = path.add_reports(tables.outcomes)
         # trust and profiles only because settings take all three or none
-        values = on.environment(**tables.settings("registry", "trust", "profiles", "outcomes", "tallies"))
+        values = on.environment(**tables.settings("registry", "trust", "profiles", "outcomes"))
         made = Function(
             self, "Learner", on=on, folder="learning", environment=values, memory_mb=512, timeout_s=LEARNING_TIMEOUT_S
         )
         self.function = made.function
         tables.registry.grant(made.role, "dynamodb:BatchGetItem")
-        learned = [tables.outcomes.table_arn, tables.tallies.table_arn]
+        learned = tables.outcomes.table_arn
         made.allow(
-            [allow("dynamodb:Query", on=[*learned, tables.outcomes_by_id]), allow("dynamodb:DeleteItem", on=learned)]
+            [allow("dynamodb:Query", on=[learned, tables.outcomes_by_id]), allow("dynamodb:DeleteItem", on=learned)]
         )
         on.domain.grant(made.role, "learning")
         _consume(made.function, self.queue, batch=50, concurrency=2)

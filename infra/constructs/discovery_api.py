@@ -47,9 +47,7 @@ class FeedbackFunction(Construct):
     def __init__(self, scope: Construct, id: str, *, on: Foundation, settings: Values = DEFAULTS) -> None:
         super().__init__(scope, id)
         tables = on.tables
-        environment = Settings(
-            metrics=on.metrics, **settings, **tables.settings("receipts", "outcomes", "tallies")
-        ).to_env()
+        environment = Settings(metrics=on.metrics, **settings, **tables.settings("receipts", "outcomes")).to_env()
         made = Function(
             self, "Feedback", on=on, folder="feedback", environment=environment, memory_mb=1024, timeout_s=_REPORT_S
         )
@@ -57,7 +55,6 @@ class FeedbackFunction(Construct):
         tables.receipts.grant(made.role, "dynamodb:GetItem")
         calls = [f"dynamodb:{call}" for call in ("Query", "PutItem", "UpdateItem")]
         made.allow([allow(*calls, on=tables.outcomes.table_arn)])
-        tables.tallies.grant(made.role, "dynamodb:UpdateItem")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("FeedbackFunction")
 
 
@@ -87,7 +84,7 @@ class DiscoveryApi(Construct):
         super().__init__(scope, id)
         models, tables, signed = on.models, on.tables, props.tokens is None
         environment = on.environment(
-            **props.settings, **tables.settings("synonyms", "receipts", "tallies", *(["callers"] if signed else []))
+            **props.settings, **tables.settings("synonyms", "receipts", *(["callers"] if signed else []))
         )
         made = Function(
             self,
@@ -105,7 +102,6 @@ class DiscoveryApi(Construct):
         made.allow([*models.statements(models.chosen.reranker), *models.encoder_statements()])
         tables.synonyms.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
-        made.allow(_read_by_key(tables.tallies.table_arn))
         if signed:
             tables.callers.grant(made.role, "dynamodb:GetItem")
         self.alias = made.live(self)
@@ -259,12 +255,6 @@ def _answer(api: apigateway.RestApi, kind: apigateway.ResponseType, body: str, *
 
 
 # --- rights and logs ---
-
-
-def _read_by_key(table: str) -> list[iam.PolicyStatement]:
-    """The right to read the rows of keys that a statement names, and no others."""
-    select, whole = "dynamodb:PartiQLSelect", {"Bool": {"dynamodb:FullTableScan": "true"}}
-    return [allow(select, on=table), allow(select, on=table, where=whole, effect=iam.Effect.DENY)]
 
 
 _ACCESS = (

@@ -50,8 +50,7 @@ class Maintenance(Construct):
         super().__init__(scope, id)
         tables = on.tables
         environment = on.environment(
-            # tallies only because settings take both or none
-            **tables.settings("registry", "trust", "profiles", "outcomes", "tallies"),
+            **tables.settings("registry", "trust", "profiles", "outcomes"),
             event_bus=path.bus.event_bus_name,
             **settings,
         )

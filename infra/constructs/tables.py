@@ -1,4 +1,4 @@
-"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Synonyms, Receipts, Outcomes, Tallies."""
+"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Synonyms, Receipts, Outcomes."""
 
 from typing import Any
 
@@ -34,7 +34,6 @@ class MatsTables(Construct):
         )
         self.outcomes_by_id = f"{self.outcomes.table_arn}/index/{BY_ID}"
         """The ARN of the index; `Table.grant` would name all indices."""
-        self.tallies = self._table("Tallies", "id", "caller")
 
     def settings(self, *names: str) -> dict[str, Any]:
         """The settings that name these tables."""

@@ -144,7 +144,7 @@ class InDynamo:
     synonyms = _in_a_table(DynamoSynonyms, "name")
 
     def outcomes(self) -> DynamoOutcomes:
-        return DynamoOutcomes(self.tables, an_outcomes_table(self.tables), a_table(self.tables, keys=("id", "caller")))
+        return DynamoOutcomes(self.tables, an_outcomes_table(self.tables))
 
 
 class InOpenSearch:

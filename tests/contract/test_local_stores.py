@@ -176,7 +176,7 @@ def test_requests_of_reports_that_are_withdrawn_are_not_remembered(database: Dat
     outcomes, memory = SqliteOutcomes(database), SqliteMemory(database, encoder="e")
     for name, caller in (("a", "ann"), ("b", "ann"), ("c", "ben")):
         receipt = a_receipt(query_id=name, caller=caller, encoder="e", vector=pack_vector([1.0, 0.0]))
-        outcomes.record(receipt, a_feedback(receipt, (PAY.id, Event.SUCCEEDED)), receipt.at)
+        outcomes.record(receipt, a_feedback(receipt, (PAY.id, Event.SUCCEEDED)))
     outcomes.confirm("b")
     outcomes.withdraw_of("ann")
     assert [each.memory.query_id for each in memory.nearest([1.0, 0.0], depth=9)] == ["b", "c"]

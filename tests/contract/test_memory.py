@@ -23,7 +23,7 @@ def made(learning: Making) -> Learning:
 
 def tell(learning: Learning, query_id: str, used: Id = PAY, vector: array = EAST, **changes) -> None:
     receipt = a_receipt(query_id, vector=pack_vector(vector), **changes)
-    learning.outcomes.record(receipt, a_feedback(receipt, (used, Event.SUCCEEDED)), receipt.at)
+    learning.outcomes.record(receipt, a_feedback(receipt, (used, Event.SUCCEEDED)))
     learning.learn([query_id])
 
 
@@ -65,7 +65,7 @@ def test_a_request_is_found_as_it_was_remembered(made: Learning):
 def test_a_success_that_turned_out_wrong_is_forgotten(made: Learning):
     tell(made, "q1")
     receipt = a_receipt("q1", vector=pack_vector(EAST))
-    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)), receipt.at)
+    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)))
     made.learn(["q1"])
     assert found(made) == []
     assert set(made.memory.with_outcomes([PAY], receipt.caller)) == set()
@@ -83,7 +83,7 @@ def test_callers_are_left_out_beside_what_is_gone(made: Learning):
     for query_id, caller in (("q1", "ann"), ("q2", "bob"), ("q3", "cy")):
         tell(made, query_id, caller=caller)
     receipt = a_receipt("q3", vector=pack_vector(EAST), caller="cy")
-    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)), receipt.at)
+    made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.WRONG)))
     made.learn(["q3"])
     assert found(made) == ["q1", "q2"]
     assert found(made, without=["ann", "cy", "nobody"]) == ["q2"]
@@ -155,6 +155,6 @@ def test_callers_hide_no_lesson_and_lessons_count_for_no_other_request(made: Lea
 def test_room_is_made_for_many(made: Learning):
     receipts = [a_receipt(f"q{n:03}", vector=pack_vector(array("f", [1.0, n / 1_000]))) for n in range(300)]
     for receipt in receipts:
-        made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SUCCEEDED)), receipt.at)
+        made.outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SUCCEEDED)))
     made.learn([receipt.query_id for receipt in receipts])
     assert found(made, depth=3) == ["q000", "q001", "q002"]

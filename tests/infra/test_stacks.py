@@ -83,17 +83,17 @@ WRITES = (
 )  # fmt: skip
 CALLS_OF_TABLES: dict[str, dict[str, set[str]]] = {
     "discovery": {
-        "Callers": {"GetItem"}, "Synonyms": {"GetItem"}, "Receipts": {"PutItem"}, "Tallies": {"PartiQLSelect"},
+        "Callers": {"GetItem"}, "Synonyms": {"GetItem"}, "Receipts": {"PutItem"},
     },
     "feedback": {
-        "Receipts": {"GetItem"}, "Outcomes": {"Query", "PutItem", "UpdateItem"}, "Tallies": {"UpdateItem"},
+        "Receipts": {"GetItem"}, "Outcomes": {"Query", "PutItem", "UpdateItem"},
     },
     "enrichment": {
         "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"},
         "Profiles": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
     },
     "learner": {
-        "Registry": {"BatchGetItem"}, "Outcomes": {"Query", "DeleteItem"}, "Tallies": {"Query", "DeleteItem"},
+        "Registry": {"BatchGetItem"}, "Outcomes": {"Query", "DeleteItem"},
     },
     "maintenance": {
         "Registry": {"BatchGetItem", "Scan"}, "Trust": {"BatchGetItem"},
@@ -160,9 +160,6 @@ def test_functions_make_their_calls_of_tables_and_no_others(any_deployment: Depl
         asks_models, tells = name in ("discovery", "enrichment"), name in ("enrichment", "maintenance")
         assert actions(allowed, "bedrock") <= ({"bedrock:InvokeModel"} if asks_models else set())
         assert actions(allowed, "events") == ({"events:PutEvents"} if tells else set())
-    tallies = any_deployment.one("AWS::DynamoDB::Table", "Tallies").arn
-    whole = {"dynamodb:FullTableScan": "true"}
-    assert not iam.allowed(allows(any_deployment, "discovery"), "dynamodb:PartiQLSelect", tallies, whole)
     profiles = any_deployment.one("AWS::DynamoDB::Table", "Profiles").arn
     of_the_list = {"dynamodb:LeadingKeys": _KEY["namespace"]["S"]}
     assert iam.allowed(allows(any_deployment, "maintenance"), "dynamodb:PutItem", profiles, of_the_list)
@@ -326,7 +323,7 @@ def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():
 def test_streams_carry_keys_only(trial: Deployment):
     streams = {each["TableName"]: each.get("StreamSpecification") for each in trial.all("AWS::DynamoDB::Table")}
     keys = {"StreamViewType": "KEYS_ONLY"}
-    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-synonyms", "mats-receipts", "mats-tallies"))
+    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-synonyms", "mats-receipts"))
     assert streams == {"mats-registry": keys, "mats-trust": keys, "mats-outcomes": keys, **silent}
 
 

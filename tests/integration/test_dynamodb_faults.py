@@ -323,13 +323,6 @@ class TestARealTable:
             list(pool.map(adding, ["a", "b"]))
         assert sorted(target.name for target in targets()) == ["a", "b"]
 
-    def test_a_selection_larger_than_one_response_is_read_to_its_end(self, tables):
-        table, ids = a_table(tables, keys=("id", "part")), ["a", "b"]
-        rows = [{"id": {"S": id}, "part": {"S": str(n)}, "text": {"S": "x" * 300_000}} for id in ids for n in range(3)]
-        for row in rows:
-            tables.ask(table, "put_item", Item=row)
-        assert sorted(row["part"]["S"] for row in tables.select(table, ["part", "text"], "id", ids)) == list("001122")
-
     def test_what_is_our_own_is_no_profile_and_no_profile_is_our_own(self, tables, table):
         profiles, targets = DynamoProfiles(tables, table), DynamoTargets(tables, table)
         targets.change(lambda there: [Target("capabilities-1", "fake")])

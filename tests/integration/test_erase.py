@@ -28,7 +28,6 @@ def test_on_one_machine_a_capability_is_shown_then_erased(mats: Mats):
     dry = mats("erase", ID, "--json")
     assert dry.json == {
         "id": ID, "erased": False, "registration": True, "trust": True, "profile": "active", "versions": 2,
-        "outcomes": False,
     }  # fmt: skip
     assert "repeat the command with --yes" in dry.err
     assert [each["id"] for each in mats("search", "--json", "zanzibar").json["results"]] == [ID]
@@ -53,11 +52,9 @@ def test_outcomes_go_with_the_capability(mats: Mats):
     _add(mats, "keeps the zanzibar books")
     answer = mats("search", "--json", "zanzibar").json
     assert mats("feedback", answer["query_id"], "--succeeded", ID).code == 0
-    assert mats("erase", ID, "--json").json["outcomes"] is True
     assert mats("erase", ID, "--yes").code == 0
     assert mats("erase", ID).code == 1
-    for table in ("outcomes", "tallies"):
-        assert sql(mats.home / "mats.db", f"SELECT * FROM {table}") == []
+    assert sql(mats.home / "mats.db", "SELECT * FROM outcomes") == []
 
 
 def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_stay(mats: Mats):
@@ -65,10 +62,9 @@ def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_st
     answer = mats("search", "--json", "zanzibar").json
     mats("feedback", answer["query_id"], "--succeeded", ID)
     _add(mats, "keeps the zanzibar books twice")
-    assert len(sql(mats.home / "mats.db", "SELECT * FROM tallies")) == 1
+    assert len(sql(mats.home / "mats.db", "SELECT * FROM outcomes")) == 1
     assert mats("remove", ID).code == 0
-    for table in ("outcomes", "tallies"):
-        assert sql(mats.home / "mats.db", f"SELECT * FROM {table}") == []
+    assert sql(mats.home / "mats.db", "SELECT * FROM outcomes") == []
 
 
 class InAws:

@@ -192,8 +192,8 @@ ODD = {
     "virtual table": "DROP TABLE receipts; CREATE VIRTUAL TABLE receipts USING fts5(query_id)",
     "registration": "UPDATE registry SET item = '{}'",
     "assignment": "UPDATE trust SET assigned = '7'",
-    "number as text": "INSERT INTO tallies VALUES ('a/b', 'c', 'many', 1)",
-    "outcome": "INSERT INTO outcomes VALUES ('q', 'a/b', '[\"odd\"]', NULL, 0)",
+    "number as text": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 'many', '[]', 'mini', x'', 1)",
+    "outcome": "INSERT INTO outcomes VALUES ('q', 'a/b', '[\"odd\"]')",
     "receipt": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '7', '', '', 0, '[]', 'mini', x'0102', 1)",
     "vector": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 0, '[]', 'mini', x'01', 1)",
 }

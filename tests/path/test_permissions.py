@@ -43,12 +43,8 @@ def test_everything_both_functions_do_is_allowed_and_they_do_all_their_roles_are
         "events:PutEvents",
     }  # fmt: skip
     assert _actions(world.online) == {
-        "dynamodb:GetItem",
-        "dynamodb:PutItem",
-        "dynamodb:PartiQLSelect",
-        "es:ESHttpPost",
-        "bedrock:InvokeModel",
-    }
+        "dynamodb:GetItem", "dynamodb:PutItem", "es:ESHttpPost", "bedrock:InvokeModel",
+    }  # fmt: skip
 
 
 def test_first_indexing_makes_the_index_with_its_alias_within_the_role(world: World) -> None:

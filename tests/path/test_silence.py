@@ -43,7 +43,7 @@ def test_one_silent_call_to_a_table_is_asked_again_in_the_same_run(world: World)
     ("service", "status", "degraded"),
     [
         ("bedrock", 200, ["llm", "neural"]),
-        ("dynamodb", 200, ["audiences", "receipt", "reliability"]),
+        ("dynamodb", 200, ["audiences", "receipt"]),
         ("opensearch", 503, None),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.dynamodb.receipts import DynamoOutcomes
 from mats.domain.learning.outcome import Event, taught_id
-from tests.contract.learning import AT, PAY, a_feedback, a_receipt
+from tests.contract.learning import PAY, a_feedback, a_receipt
 from tests.fakes import FakeClock
 
 
@@ -37,7 +37,7 @@ class Recorded:
 def test_a_reported_answer_expires_with_its_outcomes(retention: Retention, query_id: str, expires: Any) -> None:
     tables = Recorded()
     receipt = a_receipt(query_id)
-    outcomes = DynamoOutcomes(tables, "outcomes", "tallies", retention=retention)  # type: ignore[arg-type]
-    outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SUCCEEDED)), AT)
+    outcomes = DynamoOutcomes(tables, "outcomes", retention=retention)  # type: ignore[arg-type]
+    outcomes.record(receipt, a_feedback(receipt, (PAY, Event.SUCCEEDED)))
     assert [row["item"]["S"] for row in tables.rows] == ["receipt", f"outcome#{PAY}"]
     assert [row.get("expires_at") for row in tables.rows] == [expires, expires]

@@ -157,7 +157,7 @@ def test_every_reported_answer_is_sent_to_learning_once_in_pieces():
     answers = [f"answer-{n:03}" for n in range(250)]
     for query_id in answers:
         receipt = Receipt(query_id=query_id, text="", caller="ann", audiences=frozenset(), at="", shown=())
-        outcomes.record(receipt, Feedback(query_id=query_id, caller="ann", outcomes=()), "")
+        outcomes.record(receipt, Feedback(query_id=query_id, caller="ann", outcomes=()))
     account.maintenance = replace(account.maintenance, outcomes=outcomes, send_reports=sent.extend)
     outputs = account.pieces({"task": "relearn"})
     assert sent == answers

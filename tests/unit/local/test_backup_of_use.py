@@ -9,7 +9,7 @@ from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
 from mats.adapters.sqlite.registry import Announcer, SqliteSynonyms
 from mats.domain.learning.outcome import Event, unpack_vector
-from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
+from tests.contract.learning import PAY, SHIP, a_feedback, a_receipt
 
 
 def use(database: Database) -> list[object]:
@@ -18,7 +18,6 @@ def use(database: Database) -> list[object]:
     return [
         SqliteReceipts(database, Retention(30)).since("", most=9),
         [outcomes.of(query_id) for query_id in outcomes.query_ids()],
-        outcomes.tallies([PAY, SHIP]),
         SqliteMemory(database, encoder="fake").nearest(unpack_vector(a_receipt().vector or b""), depth=9),
         SqliteSynonyms(database).load(),
     ]
@@ -30,7 +29,7 @@ def test_receipts_reports_and_synonyms_are_restored_with_what_is_derived_from_th
     SqliteReceipts(first, Retention(30)).put_all(answered)
     for receipt in answered:
         said = a_feedback(receipt, (PAY, Event.SUCCEEDED), (SHIP, Event.FAILED), missing="a stamp")
-        SqliteOutcomes(first).record(receipt, said, AT)
+        SqliteOutcomes(first).record(receipt, said)
     SqliteSynonyms(first).save([("car", "vehicle")])
     back_up(first, tmp_path / "backup")
     with open_backup(tmp_path / "backup") as backup:

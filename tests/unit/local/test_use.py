@@ -19,7 +19,7 @@ def ask(local: LocalSystem, text: str, *audiences: str, chosen: Id | None = None
     local.stores.receipt_log.put(receipt)
     if chosen:
         outcomes = (Outcome(chosen, Event.SELECTED),)
-        local.stores.outcomes.record(receipt, Feedback(query_id=text, caller="me", outcomes=outcomes), receipt.at)
+        local.stores.outcomes.record(receipt, Feedback(query_id=text, caller="me", outcomes=outcomes))
 
 
 def test_an_owner_sees_neither_requests_nor_capabilities_of_other_audiences(local: LocalSystem):

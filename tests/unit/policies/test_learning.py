@@ -1,7 +1,7 @@
 """How far what callers reported moves candidates."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,40 +10,13 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
 from mats.domain.policies.memory import Memory
 from mats.domain.policies.policy import Ask, Order
-from mats.domain.policies.reliability import Reliability
-from mats.domain.search.candidate import NO_COUNTS, Candidate, Counts
+from mats.domain.search.candidate import Candidate
 from mats.domain.search.query import Filter
 from tests.builders import a_profile, rank
 
-RELIABILITY, MEMORY = Reliability(lambda ids: {}, lambda: ""), Memory(None)
+MEMORY = Memory(None)
 ORDER = [Id(f"n/t{number:02}") for number in range(20)]
 FAR = Id("n/far")
-
-
-def candidate(name: str, *, words: float, cosine: float, counts: Counts) -> Candidate:
-    """`words` is the worth of its BM25 score, on the scale of `rank`."""
-    bm25 = 0.5 * words / (1 - words)
-    return Candidate(profile=a_profile(name=name), bm25=bm25, cosine=cosine, counts=counts)
-
-
-def names(candidates: Sequence[Candidate]) -> list[str]:
-    return [each.candidate.profile.name for each in rank(candidates, {}, RELIABILITY)]
-
-
-def test_one_caller_lets_a_candidate_rise_by_one_place():
-    nothing, praised = Counts(rise=0, sink=0), Counts(successes=50, rise=1, sink=0)
-    cosines = {"a": 0.60, "b": 0.59, "c": 0.58}
-    assert names(
-        [candidate(n, words=0.5, cosine=c, counts=praised if n == "c" else nothing) for n, c in cosines.items()]
-    ) == ["a", "c", "b"]
-
-
-def test_where_nobody_is_rated_equal_reports_leave_the_order():
-    """The second has the higher relevance, the first the higher score, by its words."""
-    same = Counts(successes=9, rise=9, sink=9)
-    assert names(
-        [candidate("a", words=0.75, cosine=0.247, counts=same), candidate("b", words=0.10, cosine=0.947, counts=same)]
-    ) == ["a", "b"]
 
 
 VOTED = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.9}
@@ -69,18 +42,6 @@ def test_what_others_used_rises_by_so_many_places_above_no_match_and_not_for_non
         for (name, shift), cosine in zip(VOTED.items(), cosines, strict=True)
     ]  # fmt: skip
     assert "".join(each.candidate.profile.name for each in rank(found, {}, MEMORY)) == order
-
-
-def test_one_bound_holds_for_votes_and_successes_of_the_same_callers():
-    praised = Counts(successes=50, rise=1, sink=0)
-    found = [
-        Candidate(profile=a_profile(name=name), bm25=None, cosine=cosine, shift=shift, rise=rise, counts=counts)
-        for name, cosine, shift, rise, counts in (
-            ("a", 0.35, 0.0, 0, NO_COUNTS), ("b", 0.34, 0.0, 0, NO_COUNTS), ("c", 0.33, 0.0, 0, NO_COUNTS),
-            ("d", 0.32, 0.9, 2, praised),
-        )
-    ]  # fmt: skip
-    assert "".join(each.candidate.profile.name for each in rank(found, {}, MEMORY, RELIABILITY)) == "adbc"
 
 
 @dataclass

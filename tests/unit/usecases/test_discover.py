@@ -2,18 +2,16 @@
 
 import json
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mats.domain.capability.capability import Id, Kind
+from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
-from mats.domain.learning.reliability import Tally
-from mats.domain.policies.reliability import Reliability
 from mats.domain.profile.profile import Cause, Profile
 from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
@@ -26,7 +24,7 @@ from mats.usecases.recent import Recent, RecentVectors
 from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker, raising
-from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
+from tests.world import ENCODER, MAIL, REFUND, THREE, discover_over, indexed, scored
 
 
 def vector(number: float) -> array:
@@ -498,44 +496,3 @@ def test_a_namespace_of_others_is_not_named():
     hidden = a_profile(namespace="com.stripe.mcp", name="charge", visible_to=["finance"])
     shortlist = discover_over(indexed(*THREE, hidden)).answer(Query(query="list all tools of stripe"))
     assert "stripe" not in " ".join(shortlist.notes)
-
-
-TWIN = a_profile(name="reimburse", description="give the money back to customers")
-QUERY = Query(query="give money back to a customer")
-
-
-def told_by(tallies, *profiles: Profile) -> Discover:
-    discover = discover_over(indexed(*profiles))
-    own = [Reliability(tallies, FakeClock().now)] if tallies else []
-    return replace(discover, policies=(*own, *discover.policies))
-
-
-def reported(*tallies: Tally, on=REFUND):
-    def read(ids: Sequence[Id]) -> Mapping[Id, Sequence[Tally]]:
-        return {on.id: tallies} if on.id in ids else {}
-
-    return read
-
-
-def failures(*callers: str, count: float = 10) -> list[Tally]:
-    return [Tally(caller=caller, failures=count) for caller in callers]
-
-
-def test_a_capability_that_keeps_failing_for_many_sinks():
-    plain = told_by(None, REFUND, TWIN).answer(QUERY)
-    assert ids(plain) == ["refund", "reimburse"]
-    many = reported(*failures("ann", "bob", "cleo", "dan", "eve", "fay", "gil"))
-    assert ids(told_by(many, REFUND, TWIN).answer(QUERY, caller="zoe")) == ["reimburse", "refund"]
-
-
-def test_failures_of_one_caller_sink_it_for_that_caller_and_for_nobody_else():
-    discover = told_by(reported(*failures("eve", count=100)), REFUND, TWIN)
-    plain = told_by(None, REFUND, TWIN).answer(QUERY)
-    assert ids(discover.answer(QUERY, caller="eve")) == ["reimburse", "refund"]
-    assert [r.score for r in discover.answer(QUERY, caller="zoe").ranked] == [r.score for r in plain.ranked]
-
-
-def test_unread_reports_degrade_the_answer_and_nothing_else():
-    shortlist = told_by(raising(DependencyFailed("no answer")), REFUND, GEOCODE).answer(QUERY)
-    assert "reliability" in shortlist.degraded
-    assert ids(shortlist) == ids(told_by(None, REFUND, GEOCODE).answer(QUERY))

@@ -9,15 +9,15 @@ from mats.domain.errors import ReceiptNotFound, RequestInvalid
 from mats.domain.learning.outcome import Event, Feedback
 from mats.usecases.learn import ForgetRemoved, RecordFeedback
 from tests.builders import a_registration
-from tests.contract.learning import AT, PAY, SHIP, a_feedback, a_receipt
-from tests.fakes import FakeClock, MemoryRegistry
+from tests.contract.learning import PAY, SHIP, a_feedback, a_receipt
+from tests.fakes import MemoryRegistry
 from tests.learning import MemoryOutcomes, MemoryReceipts
 
 
 def test_only_what_is_not_registered_now_is_forgotten_however_often_it_is_said():
     registry, outcomes = MemoryRegistry(), MemoryOutcomes()
     registry.put([a_registration(namespace="com.acme", name="pay")])
-    outcomes.record(a_receipt(), a_feedback(a_receipt(), (PAY, Event.FAILED), (SHIP, Event.FAILED)), AT)
+    outcomes.record(a_receipt(), a_feedback(a_receipt(), (PAY, Event.FAILED), (SHIP, Event.FAILED)))
     for _ in range(2):
         ForgetRemoved(registry, outcomes)([PAY, SHIP, SHIP])
         assert set(outcomes.of("q1").events) == {PAY}
@@ -27,7 +27,7 @@ def test_only_what_is_not_registered_now_is_forgotten_however_often_it_is_said()
 def record() -> RecordFeedback:
     receipts = MemoryReceipts()
     receipts.put(a_receipt())
-    return RecordFeedback(receipts=receipts, outcomes=MemoryOutcomes(), clock=FakeClock(), days=30)
+    return RecordFeedback(receipts=receipts, outcomes=MemoryOutcomes(), days=30)
 
 
 @pytest.mark.parametrize(

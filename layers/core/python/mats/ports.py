@@ -10,7 +10,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError
 from mats.domain.learning.outcome import Feedback, Outcome, Receipt, ReportedAnswer
-from mats.domain.learning.reliability import Tally
 from mats.domain.learning.remembered import Near, Remembered
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed
@@ -374,22 +373,14 @@ class Receipts(Protocol):
         """The receipt of an answer; None if it is unknown or has expired."""
 
 
-class TallyBook(Protocol):
-    """The sums of what callers have reported, by capability and caller."""
+class Outcomes(Protocol):
+    """Reported outcomes."""
 
-    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
-        """The tallies of each of these that has any, in order of caller."""
-
-
-class Outcomes(TallyBook, Protocol):
-    """Reported outcomes, and their sums."""
-
-    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+    def record(self, receipt: Receipt, feedback: Feedback) -> Sequence[Outcome]:
         """Store what is new in feedback on the receipt's answer; returns its new outcomes.
 
-        When this returns, everything is durable. Each event of a result is stored and counted once, however often and
-        in whatever order it is reported; of a result's events, the effective one counts (`effective_event`). A receipt
-        is kept with the first feedback.
+        When this returns, everything is durable. Each event of a result is stored once, however often and in whatever
+        order it is reported. A receipt is kept with the first feedback.
         """
 
     def of(self, query_id: str) -> ReportedAnswer | None:
@@ -402,13 +393,16 @@ class Outcomes(TallyBook, Protocol):
         """The id of every answer with feedback once, in an order that lasts; with `after`, those that follow it."""
 
     def forget(self, id: Id, *, lessons: bool = False) -> int:
-        """Delete the outcomes and tallies of a capability; the number of outcomes deleted.
+        """Delete the outcomes of a capability; their number.
 
         What operators taught stays, unless it is named: a capability that is registered again has it.
         """
 
     def withdraw(self, query_id: str) -> bool:
-        """Delete what is reported on an answer, but for tallies: a lesson is in none. Returns whether there is any."""
+        """Delete what is reported on an answer; returns whether there was anything."""
+
+    def withdraw_of(self, caller: str) -> int:
+        """Delete what a caller reported, but what an operator confirmed; the number of its answers. Safe to repeat."""
 
     def withdraw_of(self, caller: str) -> int:
         """Delete what a caller reported, but what an operator confirmed; returns the number of its answers.

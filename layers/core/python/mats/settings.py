@@ -184,7 +184,6 @@ class Settings:
     synonyms_table: str = option("", "DynamoDB table of synonyms (`mats synonym`); empty: none")
     receipts_table: str = option("", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = option("", "DynamoDB table of the outcomes that callers report")
-    tallies_table: str = option("", "DynamoDB table of tallies")
     event_bus: str = option("", "EventBridge bus for rejections and changes that are sent again")
     metrics: str = option("", "CloudWatch namespace of the metrics; empty: no metrics")
     jwt_issuer: str = option("", "issuer of the tokens that the authorizer accepts")

@@ -13,7 +13,7 @@ from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import Retention, SystemClock
 from mats.adapters.dynamodb.operators import DynamoCallers, DynamoSynonyms
-from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts, DynamoTallies
+from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels
@@ -58,7 +58,7 @@ def cloud_system(
 
 
 class CloudStores(Stores):
-    """Tables of DynamoDB, and an index. Discovery uses index, callers, synonyms, receipts and tallies."""
+    """Tables of DynamoDB, and an index. Discovery uses index, callers, synonyms and receipts."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session
@@ -125,15 +125,9 @@ class CloudStores(Stores):
     @cached_property
     def outcomes(self) -> DynamoOutcomes | None:
         settings = self._settings
-        if not (settings.outcomes_table and settings.tallies_table):
+        if not settings.outcomes_table:
             return None
-        tables = Tables(region=settings.region, session=self._session)
-        return DynamoOutcomes(tables, settings.outcomes_table, settings.tallies_table)
-
-    @cached_property
-    def tally_book(self) -> DynamoTallies | None:
-        table = self._settings.tallies_table
-        return DynamoTallies(self._online, table) if table else None
+        return DynamoOutcomes(Tables(region=settings.region, session=self._session), settings.outcomes_table)
 
     @cached_property
     def _bus(self) -> "EventBus":
@@ -321,7 +315,7 @@ def open_learner(settings: Settings) -> "Learner":
 
     stores = cloud_system(settings).stores
     if stores.outcomes is None:
-        raise SettingsInvalid("MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE must be set")
+        raise SettingsInvalid("MATS_OUTCOMES_TABLE must be set")
     forget = ForgetRemoved(stores.registry, stores.outcomes)
     if stores.memory is None:  # without an encoder there is nothing to compare requests by
         return Learner(lambda query_ids: None, forget)
@@ -335,10 +329,7 @@ def open_feedback(settings: Settings, *, observers: Sequence[Observer] = ()) -> 
     tables = Tables(region=settings.region, session=aws.session("DynamoDB"))
     record = RecordFeedback(
         receipts=DynamoReceipts(tables, settings.receipts_table, Retention(settings.receipt_days)),
-        outcomes=DynamoOutcomes(
-            tables, settings.outcomes_table, settings.tallies_table, retention=Retention(settings.outcome_days)
-        ),
-        clock=SystemClock(),
+        outcomes=DynamoOutcomes(tables, settings.outcomes_table, retention=Retention(settings.outcome_days)),
         days=settings.receipt_days,
     )
     return FeedbackService(record, observers_of(settings, observers))

@@ -86,7 +86,7 @@ class LocalStores:
             if receipt_days
             else None
         )
-        self.outcomes = self.tally_book = SqliteOutcomes(database)
+        self.outcomes = SqliteOutcomes(database)
 
     @cached_property
     def index(self) -> ports.CandidateIndex:

@@ -7,14 +7,12 @@ One line puts a policy in. The order matters where two act at one step:
 - `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
 - `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
   newcomers are counted among what these keep; what does another thing than was asked takes the places left.
-- `arrange`: votes, then outcomes move first; what an operator taught, and verified providers, hold against everything
+- `arrange`: votes move first; what an operator taught, and verified providers, hold against everything
   before.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from mats.domain.capability.capability import Id
-from mats.domain.learning.reliability import Tallies
 from mats.domain.policies.acts import Acts
 from mats.domain.policies.alike import Alike
 from mats.domain.policies.claims import Claims
@@ -28,7 +26,6 @@ from mats.domain.policies.payload import Payload
 from mats.domain.policies.policy import Policy
 from mats.domain.policies.products import Products
 from mats.domain.policies.rated import Rated
-from mats.domain.policies.reliability import Reliability
 from mats.domain.policies.seniority import Seniority
 from mats.domain.policies.spelling import Spelling
 from mats.domain.policies.synonyms import Synonyms
@@ -40,7 +37,7 @@ from mats.ports import Memory as Remembered
 NAMES = tuple(
     policy.name
     for policy in (
-        Synonyms, Payload, Spelling, Memory, Reliability, Rated, ImpliedStep, Products, Exact, Lessons, Holds,
+        Synonyms, Payload, Spelling, Memory, Rated, ImpliedStep, Products, Exact, Lessons, Holds,
         Duplicates, Seniority, Acts, Claims, Alike,
     )
 )  # fmt: skip
@@ -54,7 +51,6 @@ def policies_of(
     encode: Callable[[str], Vector] | None = None,
     synonyms: Callable[[], Groups] | None,
     memory: Remembered | None,
-    tallies: Callable[[Collection[Id]], Tallies] | None,
 ) -> tuple[Policy, ...]:
     """The policies; those that lack what they read are left out. `unrated` is the trust of an unrated profile."""
     found: tuple[Policy | None, ...] = (
@@ -62,7 +58,6 @@ def policies_of(
         Payload(),
         Spelling(),
         Memory(memory) if memory else None,
-        Reliability(tallies, clock.now) if tallies else None,
         Rated(),
         ImpliedStep(encode),
         Products(),

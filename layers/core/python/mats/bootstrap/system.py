@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +19,6 @@ from mats.adapters.threads import CallersThread, DaemonThreads, FirstComeGate
 from mats.bootstrap.models import RERANKED, ConfiguredModels, budgets_of, load_calibration
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, ModelRefused, NotPossible
-from mats.domain.learning.reliability import Tallies
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import TRUST, Scoring
 from mats.domain.search.query import Filter
@@ -28,7 +27,7 @@ from mats.domain.search.verdict import VerdictThresholds
 from mats.domain.text.variants import Groups
 from mats.edge.observers import LogObserver, Observers
 from mats.settings import Settings
-from mats.usecases.learn import ReadReliability, RecordFeedback, Teach
+from mats.usecases.learn import RecordFeedback, Teach
 from mats.usecases.models import observe_writer
 from mats.usecases.recent import RecentVectors, Refreshed
 
@@ -72,8 +71,6 @@ class Stores(Protocol):
     def early_receipts(self) -> ports.Receipts | None: ...  # Before answers are complete
     @property
     def outcomes(self) -> ports.Outcomes | None: ...  # None where feedback has a function of its own
-    @property
-    def tally_book(self) -> ports.TallyBook | None: ...  # What callers reported, for those who answer
     @property
     def spread(self) -> "SpreadChange | None": ...  # None: the store announces by itself
 
@@ -137,7 +134,6 @@ class System(Generic[S_co]):
                 encode=recent.encode_query if recent else None,
                 synonyms=self._synonyms,
                 memory=memory,
-                tallies=self._tallies,
             ),
             stages=stages_of(self.settings, self.clock),
             scoring=Scoring(scale=calibration.scale, weights=PAPER_WEIGHTS, trust=TRUST),
@@ -149,18 +145,6 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
         )
-
-    @cached_property
-    def reliability(self) -> ReadReliability | None:
-        """Reads the reliability of a capability; None where nothing is learned from reports."""
-        tallies = self._tallies
-        return ReadReliability(tallies=tallies, trust=TRUST, clock=self.clock) if tallies else None
-
-    @property
-    def _tallies(self) -> Callable[[Collection[Id]], Tallies] | None:
-        """Reads what callers reported; None where nothing is learned from it."""
-        book = self.stores.tally_book
-        return book.tallies if book and self.settings.learning == "on" else None
 
     @cached_property
     def _synonyms(self) -> Callable[[], Groups] | None:
@@ -186,7 +170,6 @@ class System(Generic[S_co]):
             observe=self.observe,
             receipts=receipts,
             feedback=self.feedback,
-            reliability_of=self.reliability,
             digest=Digest(stores.index, self.clock),
             check_stores=stores.check,
         )
@@ -200,7 +183,7 @@ class System(Generic[S_co]):
         from mats.edge.feedback import FeedbackService  # noqa: PLC0415 - not for discovery in AWS
 
         days, texts = self.settings.receipt_days, self.settings.log_queries == "text"
-        record = RecordFeedback(receipts=receipts, outcomes=outcomes, clock=self.clock, days=days, texts=texts)
+        record = RecordFeedback(receipts=receipts, outcomes=outcomes, days=days, texts=texts)
         return FeedbackService(record, self.observe)
 
     @property
@@ -208,7 +191,7 @@ class System(Generic[S_co]):
         """The use case that keeps operators' lessons. Raises NotPossible: requests cannot be compared or kept here."""
         outcomes, encoder = self.stores.outcomes, self.models.encoder
         if outcomes is None or encoder is None or self.settings.learning != "on":
-            needs = "an encoder, MATS_LEARNING=on and, in AWS, MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE"
+            needs = "an encoder, MATS_LEARNING=on and, in AWS, MATS_OUTCOMES_TABLE"
             raise NotPossible([Fault("", f"nothing can be taught here: it needs {needs}")])
         return Teach(registry=self.stores.registry, outcomes=outcomes, encoder=encoder, clock=self.clock)
 

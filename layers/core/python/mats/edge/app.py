@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityError, CapabilityNotFound, DependencyFailed, Invalid
-from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import ANYWHERE, Filter, Query, Scope
 from mats.domain.search.shortlist import Shortlist
@@ -16,7 +15,6 @@ from mats.edge.observers import LOG
 from mats.edge.schema import Health
 from mats.ports import Answered, Observer, OperationFailed
 from mats.usecases.discover import Discover
-from mats.usecases.learn import ReadReliability
 from mats.usecases.look_up import LookUp, Page
 from mats.usecases.receipts import LeaveReceipt
 from mats.usecases.stages import NOT_ASKED
@@ -39,7 +37,6 @@ class Application:
     observe: Observer = LOG
     receipts: LeaveReceipt | None = None  # None where answers leave none
     feedback: "FeedbackService | None" = None  # None where answers leave no receipts, or feedback goes elsewhere
-    reliability_of: ReadReliability | None = None
     digest: Callable[[frozenset[str]], str] | None = None
     check_stores: Callable[[], None] = lambda: None  # Raises DependencyFailed: writes are not stored
     faults: dict[str, str] = field(default_factory=dict)  # By stage, why the last answers were degraded
@@ -82,10 +79,6 @@ class Application:
         with suppress(DependencyFailed):
             return self.digest(self._audiences(caller)) if self.digest else ""
         return ""
-
-    def reliability(self, caller: Caller, profile: Profile) -> Reliability | None:
-        """The success rate of a capability for this caller; None without reports, or if they cannot be read."""
-        return self.reliability_of(profile.id, profile.trust, caller.name) if self.reliability_of else None
 
     def get_or_suggest(self, caller: Caller, id: Id) -> Profile:
         """As `get`; CapabilityNotFound names the nearest ids that the caller may see."""

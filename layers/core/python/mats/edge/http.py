@@ -14,7 +14,7 @@ from mats.domain.text.fence import spell_out
 from mats.edge.schema import FieldFault, Problem
 from mats.settings import Settings
 
-LOCAL = "local"  # The name of the user of this machine, in receipts and tallies
+LOCAL = "local"  # The name of the user of this machine, in receipts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """Identifies the caller in receipts and tallies; `local` on this machine."""
+        """Identifies the caller in receipts; `local` on this machine."""
         return self.arn or self.subject or LOCAL
 
 

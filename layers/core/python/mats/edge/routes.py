@@ -70,8 +70,7 @@ def _answer_of(
         from mats.edge.snippets import CapabilityWithSnippets, Snippets  # noqa: PLC0415 - cold starts count
 
         answer, more = CapabilityWithSnippets, {"snippets": Snippets.of(profile)}
-    reliability, internal = application.reliability(request.caller, profile), request.caller.sees_internal_errors
-    return json_response(answer.of(profile, internal_details=internal, reliability=reliability, **more))
+    return json_response(answer.of(profile, internal_details=request.caller.sees_internal_errors, **more))
 
 
 def get_instructions(application: Application, request: Request) -> Response:

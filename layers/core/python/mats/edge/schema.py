@@ -12,7 +12,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import Fault, RequestInvalid
-from mats.domain.learning import reliability as learning
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
@@ -320,8 +319,7 @@ class Answer(ResponseModel):
     verdict: Verdict
     intent: str | None = Field(description="The capability type inferred from the query.")
     degraded: list[str] = Field(
-        description="Parts that failed or were late: llm, neural, lexical, bm25, audiences, memory, "
-        "receipt, reliability."
+        description="Parts that failed or were late: llm, neural, lexical, bm25, audiences, memory, receipt."
     )
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(
@@ -364,16 +362,6 @@ class Answer(ResponseModel):
             cost=trace.usage,
             versions=Versions.from_values(trace, models={role: model for role, model in models.items() if model}),
         )
-
-
-class Reliability(ResponseModel):
-    """The trust of a capability after what callers reported, each 0 to 1, with the outcomes that count."""
-
-    mean: Rounded
-    low: Rounded = Field(description="Lower end of the 95 % interval.")
-    high: Rounded
-    successes: Rounded = Field(description="Decayed with a half-life of 30 days.")
-    failures: Rounded
 
 
 class RefusedModel(ResponseModel):
@@ -422,9 +410,6 @@ class Capability(ResponseModel):
     lifecycle: Lifecycle
     effects: list[str] = Field(default=[], description=_EFFECTS)
     trust: int | None
-    reliability: Reliability | None = Field(
-        default=None, description="Null if nothing is reported that counts for this caller."
-    )
     suspicious: list[str] = Field(description="Reasons for caution.")
     notes: list[str]
     refused: list[RefusedModel] = Field(
@@ -433,14 +418,7 @@ class Capability(ResponseModel):
     rev: int
 
     @classmethod
-    def of(
-        cls,
-        profile: Profile,
-        *,
-        internal_details: bool = False,
-        reliability: learning.Reliability | None = None,
-        **more: Any,
-    ) -> Self:
+    def of(cls, profile: Profile, *, internal_details: bool = False, **more: Any) -> Self:
         """The profile as a caller may see it; `more` are attributes of a subclass."""
         if profile.kind is None or profile.source is None:
             raise ValueError(f"{profile.id} is indexed without content")
@@ -450,7 +428,6 @@ class Capability(ResponseModel):
             profile,
             invocation=from_text(profile.invocation),
             input_schema=json.loads(profile.input_schema or "null"),
-            reliability=reliability,
             refused=profile.refused if internal_details else (),
             **more,
         )

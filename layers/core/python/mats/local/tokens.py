@@ -36,12 +36,12 @@ class Token:
 
     @property
     def caller(self) -> str:
-        """Its caller in receipts and tallies."""
+        """Its caller in receipts."""
         return caller_of(self.name) if self.made else SHARED
 
 
 def caller_of(name: str) -> str:
-    """The caller in receipts and tallies of whoever has the token of this name."""
+    """The caller in receipts of whoever has the token of this name."""
     return f"{_SUBJECT}{name}"
 
 

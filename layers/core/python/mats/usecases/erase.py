@@ -18,12 +18,11 @@ class Traces(NamedTuple):
     trust: bool
     profile: Status | None
     versions: int  # Number of earlier revisions of the profile
-    outcomes: bool = False  # True if callers have reported success or failure
 
     @property
     def is_gone(self) -> bool:
         """True if there is nothing but, perhaps, a tombstone."""
-        left = self.registration or self.trust or self.versions or self.outcomes
+        left = self.registration or self.trust or self.versions
         return not left and self.profile in (None, Status.DELETED)
 
 
@@ -52,7 +51,6 @@ class Erase:
             trust=id in self.trust.rows([id]),
             profile=kept.profile.status if kept else None,
             versions=len(self.profiles.versions(id)),
-            outcomes=bool(self.outcomes and self.outcomes.tallies([id])),
         )
 
     def __call__(self, id: Id) -> int:

@@ -1,18 +1,16 @@
-"""Learning from callers' reports on answers: recorded, read as reliability, remembered, and forgotten.
+"""Learning from callers' reports on answers: recorded, remembered, and forgotten.
 
 And from operators' lessons.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mats.domain.capability.capability import Id
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, ReceiptNotFound, RequestInvalid
-from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, asking, pack_vector, taught_id
-from mats.domain.learning.reliability import Reliability, Tallies, count, posterior
+from mats.domain.errors import CapabilityNotFound, Fault, ReceiptNotFound, RequestInvalid
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, pack_vector, taught_id
 from mats.domain.learning.remembered import remember
-from mats.domain.search.blend import TrustRule
 from mats.domain.search.query import Query
 from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, Receipts, Registry
 
@@ -23,7 +21,6 @@ class RecordFeedback:
 
     receipts: Receipts
     outcomes: Outcomes
-    clock: Clock
     days: int  # For which receipts are kept
     texts: bool = True  # False: what was missing is stored as its hash
 
@@ -42,7 +39,7 @@ class RecordFeedback:
         if feedback.missing and not self.texts:
             digest = hashlib.sha256(feedback.missing.encode()).hexdigest()[:32]
             feedback = replace(feedback, missing=f"sha256:{digest}")
-        return self.outcomes.record(receipt, feedback, self.clock.now())
+        return self.outcomes.record(receipt, feedback)
 
 
 def _faults(receipt: Receipt, feedback: Feedback) -> Iterator[Fault]:
@@ -56,28 +53,9 @@ def _faults(receipt: Receipt, feedback: Feedback) -> Iterator[Fault]:
             yield Fault(f"outcomes.{position}.event", message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadReliability:
-    """Reads what callers reported on a capability."""
-
-    tallies: Callable[[Collection[Id]], Tallies]
-    trust: TrustRule
-    clock: Clock
-
-    def __call__(self, id: Id, trust: int | None, caller: str) -> Reliability | None:
-        """The posterior of this trust; None if nothing is reported that counts for the caller, or it cannot be read."""
-        try:
-            tallies = self.tallies([id]).get(id, ())
-        except DependencyFailed:
-            return None
-        counts = count(tallies, asking=asking(caller), now=self.clock.now())
-        share = (self.trust.unrated_trust if trust is None else trust) / 100
-        return posterior(share, counts) if counts else None
-
-
 @dataclass(frozen=True, slots=True)
 class ForgetRemoved:
-    """Delete outcomes and tallies of those that are not registered now; late and repeated removals do no harm."""
+    """Delete the outcomes of those that are not registered now; late and repeated removals do no harm."""
 
     registry: Registry
     outcomes: Outcomes
@@ -123,7 +101,7 @@ class Teach:
         )
         lesson = Feedback(query_id=receipt.query_id, caller="", outcomes=(Outcome(id, Event.SUCCEEDED),))
         self.forget(text)
-        self.outcomes.record(receipt, lesson, receipt.at)
+        self.outcomes.record(receipt, lesson)
         self.outcomes.confirm(receipt.query_id)
 
     def forget(self, text: str) -> bool:

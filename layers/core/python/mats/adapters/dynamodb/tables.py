@@ -120,24 +120,6 @@ class Tables:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def select(self, table: str, fields: Sequence[str], key: str, values: Sequence[str]) -> Iterator[Row]:
-        """These fields of every row with one of at most 50 values of the partition key, in any order; in one request.
-
-        What was written within the last second may be missing.
-        """
-        names = ", ".join(f'"{field}"' for field in fields)
-        places = ", ".join("?" * len(values))
-        request: dict[str, Any] = {
-            "Statement": f'SELECT {names} FROM "{table}" WHERE "{key}" IN [{places}]',
-            "Parameters": [{"S": value} for value in values],
-        }
-        while True:
-            page = self._call(table, "execute_statement", **request)
-            yield from _part(page, "Items", table)
-            if "NextToken" not in page:
-                return
-            request["NextToken"] = page["NextToken"]
-
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Apply `work` to each concurrently; the results in order. The first error is raised."""
         return list(self._writers.map(work, items))

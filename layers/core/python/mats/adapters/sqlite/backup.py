@@ -97,8 +97,7 @@ _DECODED: Mapping[str, Callable[..., object]] = {
     "synonyms": json.loads,
     "receipts": lambda *row: _decode_receipt(row[:-1]),
     "reports": lambda *row: _decode_receipt(row[:-2]),
-    "outcomes": lambda query_id, id, events, counted, weight: [Event(event) for event in json.loads(events)],
-    "tallies": lambda id, caller, successes, failures: successes + failures,
+    "outcomes": lambda query_id, id, events: [Event(event) for event in json.loads(events)],
 }
 """What readers make of a row of each table that is copied."""
 

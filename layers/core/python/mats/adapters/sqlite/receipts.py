@@ -2,17 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from mats.adapters.clock import Retention
 from mats.adapters.sqlite.database import Database, Watch
-from mats.adapters.sqlite.registry import IN, as_json
 from mats.domain.capability.capability import Id
-from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer, effective_event
-from mats.domain.learning.reliability import Tally, weight_at
+from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, ReportedAnswer
 
 _FIELDS = (
     "query_id", "at", "caller", "audiences", "text", "shown", "verdict", "nearest", "narrowed", "kinds", "encoder",
@@ -70,26 +67,19 @@ class SqliteReceipts:
             return [receipt_of(row) for row in connection.execute(query, (at, self.retention.now(), most))]
 
 
-_TALLY_ANEW = """
-INSERT INTO tallies (id, caller, successes, failures)
-SELECT outcomes.id, caller, sum(iif(counted = 'succeeded', weight, 0)), sum(iif(counted = 'failed', weight, 0))
-FROM outcomes JOIN reports USING (query_id) WHERE caller = ? AND counted IN ('succeeded', 'failed') GROUP BY outcomes.id
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class SqliteOutcomes:
     """The port `Outcomes`. Feedback is recorded in one transaction."""
 
     database: Database
 
-    def record(self, receipt: Receipt, feedback: Feedback, at: str) -> Sequence[Outcome]:
+    def record(self, receipt: Receipt, feedback: Feedback) -> Sequence[Outcome]:
         with self.database.writing() as connection:
             connection.execute(f"INSERT OR IGNORE INTO reports ({_COLUMNS}) VALUES ({_PLACES})", _to_row(receipt))
             if feedback.missing:
                 update = "UPDATE reports SET missing = ? WHERE query_id = ?"
                 connection.execute(update, (feedback.missing, receipt.query_id))
-            return [each for each in feedback.outcomes if _add(connection, receipt, each, at)]
+            return [each for each in feedback.outcomes if _add(connection, receipt.query_id, each)]
 
     def of(self, query_id: str) -> ReportedAnswer | None:
         with self.database.reading() as connection:
@@ -104,18 +94,9 @@ class SqliteOutcomes:
         rows = self.database.rows("SELECT query_id FROM reports WHERE query_id > ? ORDER BY query_id", (after,))
         yield from (query_id for (query_id,) in rows)
 
-    def tallies(self, ids: Collection[Id]) -> Mapping[Id, Sequence[Tally]]:
-        query = f"SELECT id, caller, successes, failures FROM tallies WHERE id IN {IN} ORDER BY id, caller"
-        rows = self.database.rows(query, (as_json(ids),))
-        return {
-            Id(id): [Tally(caller=caller, successes=good, failures=bad) for _, caller, good, bad in tallied]
-            for id, tallied in groupby(rows, key=lambda row: row[0])
-        }
-
     def forget(self, id: Id, *, lessons: bool = False) -> int:
         kept = "" if lessons else f"AND query_id NOT LIKE '{TAUGHT}%'"
         with self.database.writing() as connection:
-            connection.execute("DELETE FROM tallies WHERE id = ?", (id,))
             return connection.execute(f"DELETE FROM outcomes WHERE id = ? {kept}", (id,)).rowcount
 
     def withdraw(self, query_id: str) -> bool:
@@ -129,8 +110,6 @@ class SqliteOutcomes:
             found = connection.execute(query, (caller,)).fetchall()
             connection.executemany("DELETE FROM outcomes WHERE query_id = ?", found)
             connection.executemany("DELETE FROM reports WHERE query_id = ?", found)
-            connection.execute("DELETE FROM tallies WHERE caller = ?", (caller,))
-            connection.execute(_TALLY_ANEW, (caller,))
             return len(found)
 
 
@@ -150,32 +129,13 @@ def reported_answer(connection: sqlite3.Connection, query_id: str) -> ReportedAn
     )
 
 
-def _add(connection: sqlite3.Connection, receipt: Receipt, outcome: Outcome, at: str) -> bool:
-    """Store and count one event of one result; returns whether it is new."""
-    key = (receipt.query_id, outcome.id)
-    query = "SELECT events, counted, weight FROM outcomes WHERE query_id = ? AND id = ?"
-    events, counted, weight = connection.execute(query, key).fetchone() or ("[]", None, 0.0)
+def _add(connection: sqlite3.Connection, query_id: str, outcome: Outcome) -> bool:
+    """Store one event of one result; returns whether it is new."""
+    query = "SELECT events FROM outcomes WHERE query_id = ? AND id = ?"
+    (events,) = connection.execute(query, (query_id, outcome.id)).fetchone() or ("[]",)
     before = frozenset(map(Event, json.loads(events)))
     if outcome.event in before:
         return False
-    after = before | {outcome.event}
-    effective = effective_event(after)
-    if effective != counted and receipt.caller:
-        _count(connection, receipt.caller, outcome.id, counted, -weight)
-        counted, weight = effective, weight_at(at)
-        _count(connection, receipt.caller, outcome.id, counted, weight)
-    connection.execute(
-        "INSERT OR REPLACE INTO outcomes (query_id, id, events, counted, weight) VALUES (?, ?, ?, ?, ?)",
-        (*key, json.dumps(sorted(after)), counted, weight),
-    )
+    row = (query_id, outcome.id, json.dumps(sorted(before | {outcome.event})))
+    connection.execute("INSERT OR REPLACE INTO outcomes (query_id, id, events) VALUES (?, ?, ?)", row)
     return True
-
-
-def _count(connection: sqlite3.Connection, caller: str, id: Id, event: str | None, weight: float) -> None:
-    """Add a weight to the tally that an event counts in, if it counts in any."""
-    column = {Event.SUCCEEDED: "successes", Event.FAILED: "failures"}.get(Event(event)) if event else None
-    if column:
-        connection.execute("INSERT OR IGNORE INTO tallies VALUES (?, ?, 0, 0)", (id, caller))
-        connection.execute(
-            f"UPDATE tallies SET {column} = {column} + ? WHERE id = ? AND caller = ?", (weight, id, caller)
-        )

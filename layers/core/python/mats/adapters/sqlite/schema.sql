@@ -74,16 +74,11 @@ CREATE TABLE reports (
     shown TEXT NOT NULL, verdict TEXT, nearest TEXT, narrowed INTEGER NOT NULL,
     kinds TEXT NOT NULL, encoder TEXT NOT NULL, vector BLOB, missing TEXT NOT NULL DEFAULT '', confirmed INTEGER NOT NULL DEFAULT 0
 );
--- Reported events of each result as a JSON list, and what they have added to its tally: an event and its weight.
+-- Reported events of each result as a JSON list.
 CREATE TABLE outcomes (
-    query_id TEXT NOT NULL, id TEXT NOT NULL, events TEXT NOT NULL, counted TEXT, weight REAL NOT NULL,
-    PRIMARY KEY (query_id, id)
+    query_id TEXT NOT NULL, id TEXT NOT NULL, events TEXT NOT NULL, PRIMARY KEY (query_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX outcomes_id ON outcomes (id);
--- Sums of weights by capability and caller (domain/reliability.py).
-CREATE TABLE tallies (
-    id TEXT NOT NULL, caller TEXT NOT NULL, successes REAL NOT NULL, failures REAL NOT NULL, PRIMARY KEY (id, caller)
-) WITHOUT ROWID;
 -- The answers whose reports have changed, in the order of their latest change, for the memory (memory.py).
 CREATE TABLE memory (change INTEGER PRIMARY KEY AUTOINCREMENT, query_id TEXT NOT NULL UNIQUE);
 CREATE TRIGGER memory_added AFTER INSERT ON outcomes
@@ -98,4 +93,4 @@ CREATE TRIGGER memory_deleted AFTER DELETE ON reports
 BEGIN INSERT OR REPLACE INTO memory (query_id) VALUES (old.query_id); END;
 -- What callers reported on a capability goes with its registration; what operators taught stays.
 CREATE TRIGGER outcomes_removed AFTER DELETE ON registry
-BEGIN DELETE FROM outcomes WHERE id = old.id AND query_id NOT LIKE 'taught:%'; DELETE FROM tallies WHERE id = old.id; END;
+BEGIN DELETE FROM outcomes WHERE id = old.id AND query_id NOT LIKE 'taught:%'; END;

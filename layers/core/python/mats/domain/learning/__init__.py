@@ -1,1 +1,1 @@
-"""Learning from use: receipts, outcomes, memory, reliability, use."""
+"""Learning from use: receipts, outcomes, memory, use."""

@@ -15,7 +15,7 @@ class TrustRule:
     """How operator-assigned trust, 0 to 100, becomes the `quality` signal. docs/decisions/0036."""
 
     prior: int | None
-    """Trust of an unrated candidate beside one that is rated or reported on, 0 to 100; None: `quality` drops out."""
+    """Trust of an unrated candidate beside one that is rated, 0 to 100; None: `quality` drops out."""
     proportional: bool
     """Whether `quality` is trust x relevance, so that it orders what is relevant, or trust alone."""
 
@@ -24,9 +24,9 @@ class TrustRule:
         """The trust of an unrated capability beside its near-duplicates: the prior, or 50 without one."""
         return UNRATED_TRUST if self.prior is None else self.prior
 
-    def quality(self, reliability: float | None, relevance: float) -> float | None:
+    def quality(self, share: float | None, relevance: float) -> float | None:
         """The signal of this share of full trust, both in [0, 1]; None without trust."""
-        return None if reliability is None else reliability * (relevance if self.proportional else 1)
+        return None if share is None else share * (relevance if self.proportional else 1)
 
 
 TRUST = TrustRule(prior=UNRATED_TRUST, proportional=True)
@@ -67,7 +67,7 @@ def blend(candidates: Sequence[Candidate], opinion: Opinion, scoring: Scoring) -
     results = [_measure(candidate, opinion, scoring) for candidate in candidates]
     return best_results_first(
         [
-            with_quality(
+            _with_quality(
                 each, scoring.trust.quality(_share(each.candidate.profile.trust, prior), each.relevance), scoring
             )
             for each in results
@@ -112,7 +112,7 @@ def _at_least(least: float, value: float | None) -> float | None:
     return None if value is None else least + (1 - least) * value
 
 
-def with_quality(result: Result, quality: float | None, scoring: Scoring) -> Result:
+def _with_quality(result: Result, quality: float | None, scoring: Scoring) -> Result:
     """The result with this `quality` in its score; unchanged without one."""
     if quality is None or Signal.QUALITY not in scoring.weights:
         return result

@@ -47,22 +47,6 @@ class UsedFor:
     texts: tuple[str, ...] = ()  # Those that the asking caller may read, most similar first
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Outcomes that count for one caller, decayed until now."""
-
-    successes: float = 0.0
-    failures: float = 0.0
-    rise: float = math.inf  # Callers behind the successes: by at most so many places a capability rises for them
-    sink: float = math.inf  # The same of the failures
-
-    def __bool__(self) -> bool:
-        return self.successes + self.failures > 0
-
-
-NO_COUNTS = Counts(rise=0.0, sink=0.0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A profile that retrieval found, with its raw measurements; None where a side of the search was off.
@@ -83,7 +67,6 @@ class Candidate:
     gain: float = 0.0
     least: float = 0.0
     used_for: UsedFor | None = None  # The remembered requests that vote for it
-    counts: Counts = NO_COUNTS  # What callers reported
     id: Id = field(init=False)  # That of the profile, which computes it anew each time
 
     def __post_init__(self) -> None:

@@ -10,14 +10,14 @@ from mats.domain.search.verdict import Thresholds
 
 STAGES = (
     "queue", "encode", "spelling", "products", "lexical", "neural", "exact", "rated", "memory", "lessons", "fetch",
-    "rerank", "measure", "reliability", "receipt",
+    "rerank", "measure", "receipt",
 )  # fmt: skip
 """Stages of an answer that are worth a graph; each has a metric of its time. Those of policies have their names."""
 
 
 DEGRADABLE_PARTS = (
     "llm", "neural", "lexical", "bm25", "audiences", "receipt", "spelling", "products", "exact", "rated", "memory",
-    "lessons", "reliability",
+    "lessons",
 )  # fmt: skip
 """Parts that an answer can lack because they failed or were late; each has a metric."""
 

@@ -13,7 +13,6 @@ from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Invalid, ReceiptNotFound, RequestInvalid
 from mats.domain.learning.outcome import Event
-from mats.domain.learning.reliability import Reliability
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.descriptors import DESTROYS
 from mats.domain.search.candidate import Result
@@ -80,7 +79,7 @@ def _result(result: Result, room: int, known: Collection[str]) -> Json:
     })  # fmt: skip
 
 
-def capability_details(profile: Profile, reliability: Reliability | None, *, instructions: bool = False) -> Json:
+def capability_details(profile: Profile, *, instructions: bool = False) -> Json:
     """One capability, without empty fields, defaults and what other fields say; `invocation` may be null.
 
     Long fields are truncated, except those that only work complete; `shortened` names them. Of what is withheld, the
@@ -88,7 +87,7 @@ def capability_details(profile: Profile, reliability: Reliability | None, *, ins
     """
     if profile.withheld:
         return {"kind": profile.kind, **Withheld.of(profile).model_dump(), "invocation": None}
-    whole = Capability.of(profile, reliability=reliability).model_dump(mode="json")
+    whole = Capability.of(profile).model_dump(mode="json")
     fields = {name: value if name in _VERBATIM else _truncate(value) for name, value in whole.items()}
     shown = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
     shown |= {"id": spell_out(profile.id), "instructions": profile.instructions if instructions else ""}
@@ -227,8 +226,7 @@ def _get(arguments: Mapping[str, Any], session: McpSession) -> Json:
     wish = GetArguments.parse(arguments)
     application = session.application()
     profile = application.get_or_suggest(session.caller, Id(wish.id))
-    reliability = application.reliability(session.caller, profile)
-    return capability_details(profile, reliability, instructions=wish.instructions)
+    return capability_details(profile, instructions=wish.instructions)
 
 
 def _report(arguments: Mapping[str, Any], session: McpSession) -> Json:

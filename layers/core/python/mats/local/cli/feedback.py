@@ -74,7 +74,7 @@ def withdraw(
 def _open_outcomes(context: typer.Context) -> Outcomes:
     outcomes = open_system(context.obj, create=False).stores.outcomes
     if outcomes is None:
-        raise SettingsInvalid("missing: set MATS_OUTCOMES_TABLE and MATS_TALLIES_TABLE")
+        raise SettingsInvalid("missing: set MATS_OUTCOMES_TABLE")
     return outcomes
 
 

@@ -21,7 +21,7 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.protocol import mapping_at
-from mats.edge.http import LOCAL, local_caller
+from mats.edge.http import local_caller
 from mats.edge.routes import page_of
 from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListParameters
 from mats.edge.snippets import SnippetFormat, Snippets
@@ -188,13 +188,11 @@ def show(
     if item is None and stored is None:
         raise not_found(local, key)
     assigned = stores.trust.get([key])[key]
-    reliability = local.reliability(key, assigned.trust, LOCAL) if local.reliability else None
     invocation = from_text(stored.profile.invocation) if stored else None
     shown = {
         "id": id,
         "registration": item,
         "trust": assigned.trust,
-        "reliability": reliability.to_json() if reliability else None,
         "verified_provider": assigned.provider or None,
         "invocation": invocation.model_dump(mode="json") if invocation else None,
         "profile": stored.profile.model_dump(mode="json") if stored else None,
@@ -239,9 +237,6 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
         state = "rejected by an operator" if held["rejected"] else "waits for an operator: mats review"
         yield "held", "\n".join((*held["changes"], state))
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
-    if found := shown["reliability"]:
-        counted = f"{found['successes']:.1f} successes, {found['failures']:.1f} failures"
-        yield "reliability", f"{found['mean']:.2f} ({found['low']:.2f} – {found['high']:.2f}): {counted}"
     if not profile:
         return
     state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
@@ -418,8 +413,7 @@ def erase(
     text = (
         f"{id}: {'erased' if yes else 'would be erased'}: {'a' if traces.registration else 'no'} registration, "
         f"{'its' if traces.trust else 'no'} trust, "
-        f"{f'a profile ({traces.profile})' if traces.profile else 'no profile'}, {traces.versions:,} earlier versions, "
-        f"{'its' if traces.outcomes else 'no'} outcomes"
+        f"{f'a profile ({traces.profile})' if traces.profile else 'no profile'}, {traces.versions:,} earlier versions"
     )
     ui.show({"id": id, "erased": yes, **traces._asdict()}, text)
     ui.note(f"What stays: {_LEFT_HERE if as_local(system) else _LEFT_IN_AWS}.")

@@ -27,7 +27,6 @@ from mats.domain.profile.profile import Profile, Status
 from mats.domain.profile.wording import Wording
 from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms
-from mats.edge.http import LOCAL
 from mats.edge.snippets import Snippets
 from mats.local.console import requests
 from mats.local.console.capability_list import CapabilityList, Snapshot
@@ -88,13 +87,10 @@ class RegistryService:
         item, stored = self._stores.registry.get_tagged(id), self._stores.profiles.get([id]).get(id)
         if item is None and stored is None:
             raise CapabilityNotFound(id)
-        read = self._local.reliability
-        reliability = read(id, stored.profile.trust, LOCAL) if stored and read else None
         return {
             "id": id,
             "registration": _parse_item(item.text) if item else None,
             "etag": item.etag if item else "",
-            "reliability": reliability.to_json() if reliability else None,
             "profile": stored.profile.model_dump(mode="json") if stored else None,
             "same_text": self._same_text(stored) if stored and stored.profile.findable else [],
             "vector_pending": stored is not None and is_vector_pending(stored.profile, self._encoder),
