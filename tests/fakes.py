@@ -164,8 +164,10 @@ class MemoryIndex:
 
     name = "memory"
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: str = "") -> None:
+        """Vectors of another encoder are compared with none; without a name, those of any are compared."""
         self.entries: dict[Id, Stored] = {}
+        self.encoder = encoder
 
     def put(self, entries: Sequence[Stored]) -> None:
         for entry in entries:
@@ -194,13 +196,16 @@ class MemoryIndex:
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         return _best(self.cosine_of(vector, self._visible_to(admitted)), depth)
 
+    def _is_comparable(self, entry: Stored) -> bool:
+        return self.encoder in ("", entry.profile.encoder)
+
     def bm25_of(self, terms: Sequence[str], ids: Collection[Id]) -> Mapping[Id, float]:
         admitted = self._visible_to(None)
         return {id: self._score(terms, admitted[id]) for id in ids if id in admitted}
 
     def cosine_of(self, vector: Vector, ids: Collection[Id]) -> Mapping[Id, float]:
         admitted = self._visible_to(None)
-        found = {id: admitted[id].vector for id in ids if id in admitted}
+        found = {id: admitted[id].vector for id in ids if id in admitted and self._is_comparable(admitted[id])}
         return {
             id: max(-1.0, min(1.0, sum(a * b for a, b in zip(vector, own, strict=True))))
             for id, own in found.items()

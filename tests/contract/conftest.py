@@ -89,11 +89,13 @@ class InMemory:
     """The fakes of the unit tests, which keep the contracts, too."""
 
     registry, trust, outcomes = MemoryRegistry, MemoryTrust, MemoryOutcomes
-    index = MemoryIndex
     profiles, receipts = MemoryProfiles, MemoryReceipts
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         """Nothing is shared between tests."""
+
+    def index(self) -> MemoryIndex:
+        return MemoryIndex(ENCODER.name)
 
 
 def _announcer() -> Announcer:

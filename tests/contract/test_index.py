@@ -155,6 +155,12 @@ def test_an_entry_without_a_vector_is_found_by_words_only(index: SearchIndex):
     assert index.cosine_of(ENCODER.encode_query("words"), [entry("plain").profile.id]) == {}
 
 
+def test_a_vector_of_another_encoder_is_compared_with_none(index: SearchIndex):
+    ours, theirs = entry("ours", "words"), entry("theirs", "words")
+    index.put([ours, replace(theirs, profile=theirs.profile.model_copy(update={"encoder": "another"}))])
+    assert neural(index, "words") == ["ours"]
+
+
 def test_a_newer_revision_replaces_text_vector_and_attributes(index: SearchIndex):
     index.put([entry("tool", "old words")])
     index.put([entry("tool", "new phrases", rev=2, tags=("fresh",))])

@@ -293,7 +293,7 @@ def test_properties_that_every_context_has(any_deployment: Deployment):
         assert found, kind
         for resource, (path, value) in product(found, expected.items()):
             assert reduce(lambda at, key: at[int(key) if key.isdecimal() else key], path.split("/"), resource) == value
-    assert len(any_deployment.all("AWS::DynamoDB::Table")) == 8
+    assert len(any_deployment.all("AWS::DynamoDB::Table")) == 7
     functions = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
     assert len(functions) in (6, 7)
     assert {len(each["Layers"]) for each in functions} == {2}

@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from botocore.exceptions import TokenRetrievalError
@@ -17,6 +18,8 @@ from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex
 from mats.adapters.opensearch.mapping import write_alias
 from mats.adapters.opensearch.memory import OpenSearchMemory, memory_body
 from mats.domain.errors import DependencyFailed, NotPermitted, OutOfTime
+from mats.domain.profile.index_keys import index_keys
+from mats.domain.profile.profile import Status
 from mats.domain.search.query import Filter
 from mats.ports import Stored
 from tests.aws.recorder import Cut, Recorder, Refuse, Stall, every, nth
@@ -114,6 +117,11 @@ QUOTED = f"failed to parse field [rev]. Preview of field's value: '{SECRET}'"
 
 
 class TestBulk:
+    def test_a_request_is_no_larger_than_small_nodes_take(self, canned, echoing):
+        canned.respond(in_json({"errors": False, "items": []}))
+        an_index(echoing).put([entry(str(number), text="x" * 90_000) for number in range(60)])
+        assert len(canned.asked) == 2
+
     def test_a_later_revision_that_is_there_already_is_fine(self, canned, echoing):
         canned.respond(results((201, ""), (409, "version_conflict_engine_exception")))
         an_index(echoing).put([entry("a"), entry("b")])
@@ -226,6 +234,20 @@ class TestARealNode:
         assert "dimension" in str(failed.value)
         assert SECRET not in str(failed.value)
         assert self.found(index) == ["good"]
+
+    def test_of_equal_trust_the_first_by_id_are_exact(self, index):
+        for name in "cab":
+            index.put([entry(name)])
+        shared = [key for key in index_keys(entry("a").profile) if key.startswith("@")]
+        found = index.exact(shared, Filter(), most=2)
+        assert [id.rpartition("/")[2] for id in found] == ["a", "b"]
+
+    def test_a_tombstone_that_no_search_sees_yet_is_purged(self, index):
+        index.put([entry()])
+        gone = Stored(a_profile(name="pay").model_copy(update={"status": Status.DELETED, "source": None, "rev": 2}))
+        replace(index, refresh="false").put([gone])
+        index.purge([PAY])
+        assert index.revisions([PAY]) == {}
 
     @pytest.mark.parametrize("act", [Cut(), Cut(after=True)], ids=str)
     def test_a_write_whose_answer_was_lost_is_written_once(self, before, index, act):
