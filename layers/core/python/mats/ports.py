@@ -404,12 +404,6 @@ class Outcomes(Protocol):
     def withdraw_of(self, caller: str) -> int:
         """Delete what a caller reported, but what an operator confirmed; the number of its answers. Safe to repeat."""
 
-    def withdraw_of(self, caller: str) -> int:
-        """Delete what a caller reported, but what an operator confirmed; returns the number of its answers.
-
-        Its tallies are those of what is kept, also if an earlier call was interrupted.
-        """
-
 
 class Memory(Protocol):
     """Remembered requests, by the similarity of their vectors; those of another encoder are not found."""
