@@ -119,7 +119,7 @@ QUOTED = f"failed to parse field [rev]. Preview of field's value: '{SECRET}'"
 class TestBulk:
     def test_a_request_is_no_larger_than_small_nodes_take(self, canned, echoing):
         canned.respond(in_json({"errors": False, "items": []}))
-        an_index(echoing).put([entry(str(number), text="word " * 18_000) for number in range(60)])
+        an_index(echoing).put([entry(str(number), text="word " * 18_000) for number in range(100)])
         assert len(canned.asked) == 2
 
     def test_a_later_revision_that_is_there_already_is_fine(self, canned, echoing):
