@@ -28,22 +28,6 @@ def call(**item: Any) -> Any:
     return json.loads(to_text(invocation_of(a_registration(**item))) or "null")
 
 
-def test_a_command_starts_a_server():
-    server = {"command": "npx", "args": ["-y", "@scope/server"], "env": {"API_TOKEN": SECRET}}
-    assert call(name="echo", descriptor={"server": server}) == {
-        "protocol": "mcp", "transport": "stdio", "command": "npx", "args": ["-y", "@scope/server"],
-        "env": ["API_TOKEN"], "tool": "echo",
-    }  # fmt: skip
-
-
-def test_variables_of_runners_become_names():
-    run = {"command": "docker", "args": ["run", "-i", "-e", f"TOKEN={SECRET}", "--env=MODE=x", "image"]}
-    found = call(descriptor={"server": run})
-    assert (found["args"], found["env"]) == (["run", "-i", "-e", "TOKEN", "--env=MODE", "image"], ["TOKEN", "MODE"])
-    found = call(descriptor={"server": {"command": "env", "args": [f"A={SECRET}", "/usr/bin/node", "x.js"]}})
-    assert (found["command"], found["args"], found["env"]) == ("/usr/bin/node", ["x.js"], ["A"])
-
-
 def test_an_address_of_a_server():
     headers = {"Authorization": f"Bearer {SECRET}", "X-Api-Key": SECRET, "X-Region": SECRET}
     server = {"url": f"https://me:{SECRET}@mcp.example.com/mcp?org={SECRET}", "type": "http", "headers": headers}
@@ -199,6 +183,8 @@ def test_a_named_argument_is_there_with_a_value_or_if_it_is_required(argument, w
         ({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": "b"}}, "npx -y x A"),
         ({"command": {"path": "/bin/x", "args": ["a"], "env": {"A": "b"}}}, "/bin/x a A"),
         ({"cmd": "uvx", "args": ["x"], "envs": {"A": "b"}, "env_keys": ["B"]}, "uvx x A B"),
+        ({"command": "docker", "args": ["run", "-e", "T=x", "--env=M=x", "i"]}, "docker run -e T --env=M i T M"),
+        ({"command": "env", "args": ["A=x", "/usr/bin/node", "x.js"]}, "/usr/bin/node x.js A"),
         ({"transport": {"type": "stdio", "command": "uvx", "args": ["x"]}}, "uvx x"),
         ({"command": "npx -y x"}, "npx -y x"),
         ({"command": "uvx", "args": "x --stdio"}, "uvx x --stdio"),

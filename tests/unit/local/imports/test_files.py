@@ -66,6 +66,13 @@ def test_lines_of_a_pipe_are_read_as_they_arrive():
         assert lines.readline() == row("a")
 
 
+def test_blank_lines_before_the_first_are_not_held_beyond_the_limit(monkeypatch):
+    monkeypatch.setattr(files, "_MOST_BLANK", 10)
+    content = io.BytesIO(b"\n" * 50)
+    assert read_content("-", content)[0] == b""
+    assert content.tell() == 11
+
+
 SEVERAL = b"\n".join(json.dumps(v).encode() for v in (d.SERVER, d.OLD_SERVER, d.CARD)) + b"\n" + row("a")
 LIST = json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1).encode()
 
