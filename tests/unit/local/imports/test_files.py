@@ -84,6 +84,7 @@ LIST = json.dumps([json.loads(row("a")), {"kind": "robot"}, 5], indent=1).encode
         ("list.json", LIST, 1, [("[1]", 0, 3), ("[2]", 0, 1)]),
         ("rows.json", row("a") + row("b", kind="robot"), 1, [("", 2, 1)]),
         ("odd.json", b'{"tools": [\n' + row("a") + row("b") + b"]}", 0, [("", 0, 1)]),
+        ("broken.json", b'{"a" 1}\n', 0, [("", 0, 1)]),
         ("rows.txt", b"{not json}\n" + row("a"), 1, [("", 1, 1)]),
     ],
 )
@@ -92,7 +93,7 @@ def test_what_is_rejected_is_reported_by_its_place_and_the_rest_is_imported(tmp_
     report = imported(tmp_path / name).report
     assert report.placed[Placed.NEW] == new
     assert report.rows == new + len(rejected) - report.unread
-    assert report.unread == (name == "odd.json")
+    assert report.unread == (name in ("odd.json", "broken.json"))
     assert [(bad.place.where, bad.place.line, len(bad.faults)) for bad in report.rejected] == rejected
 
 

@@ -24,7 +24,7 @@ from mats.domain.protocols.protocol import (
     namespace_of_url,
     to_label,
 )
-from mats.domain.protocols.references import References
+from mats.domain.protocols.references import References, Unresolved
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.decoding import decode
 from mats.local.imports.formats import FORMATS, detect_format, map_value
@@ -329,6 +329,12 @@ def test_a_reference_is_looked_up_once():
     for text in range(50):
         references.expand({"$ref": "#/schemas/S0", "description": str(text)})
     assert document.looks == 11
+
+
+def test_references_that_lead_through_too_many_others_are_not_followed():
+    chain = {f"S{n}": {"$ref": f"#/S{n + 1}/x"} for n in range(5_000)}
+    with pytest.raises(Unresolved, match="is not in the document"):
+        References(chain).follow({"$ref": "#/S0/x"})
 
 
 def shares(**content: Any) -> dict[str, Any]:
