@@ -38,4 +38,4 @@ STOPSIGNAL SIGINT
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/healthz', timeout=4)"]
 ENTRYPOINT ["mats"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8080", "--read-token-file", "/run/secrets/mats-read-token", "--write-token-file", "/run/secrets/mats-write-token"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]

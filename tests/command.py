@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -23,9 +23,10 @@ from unittest import mock
 from mats.adapters.encoder.local import LocalEncoder
 from mats.adapters.sqlite.database import Database
 from mats.domain.search.lookups import Vector
+from mats.edge.route import TokenScope
 from mats.local.cli import output
 from mats.local.cli.main import app
-from mats.local.tokens import OWN
+from mats.local.tokens import OWN, TOKENS, Token, digest
 from mats.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -313,3 +314,9 @@ def wait_until(holds: Callable[[], bool], *, seconds: float = 20) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"still not so after {seconds} s"
         time.sleep(0.05)
+
+
+def make_tokens(home: Path, **secrets: str) -> None:
+    """Make tokens with these secrets, each named by its scope."""
+    made = [asdict(Token(scope, TokenScope(scope), digest(secret), "2026-01-01")) for scope, secret in secrets.items()]
+    (home / TOKENS).write_text(json.dumps(made))

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from tests.command import make_tokens
 from tests.console.pages import (
     REFUND,
     answered,
@@ -239,11 +240,8 @@ def shared(browser_path, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shared")
     mats = Mats(folder / "home")
     assert mats("import", "-", stdin=rows(tool("refund", description="Give money back for a card payment"))).code == 0
-    options = []
-    for name in ("read", "write"):
-        (folder / name).write_text(f"{name}-" * 8)
-        options += [f"--{name}-token-file", str(folder / name)]
-    with serving(mats, *options) as service:
+    make_tokens(mats.home, report="report-" * 8, write="write-" * 8)
+    with serving(mats) as service:
         yield service
 
 
@@ -251,7 +249,7 @@ def test_a_token_that_may_only_read_is_told_what_it_may_not(opener, shared):
     console = opener(shared.url)
     console.forgive(r"status of 40[13] ")
     page = console.open("#/registry")
-    for token, seen in (("read", "this token may only read"), ("write", "Register a capability")):
+    for token, seen in (("report", "this token may only read"), ("write", "Register a capability")):
         expect(page.get_by_role("alert").first).to_contain_text("no token")
         sign(page).click()
         page.get_by_role("dialog", name="Sign in").get_by_label("A bearer token").fill(f"{token}-" * 8)

@@ -17,6 +17,7 @@ from httpx2 import AsyncClient
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.command import make_tokens
 from tests.integration.conftest import Mats, Service, serving
 from tests.pages import INTEGRATIONS, blocks, files
 
@@ -97,11 +98,8 @@ def clone(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shared(clone: Path) -> Iterator[Service]:
     """A service that wants a token."""
-    options = []
-    for kind, token in (("read", TOKEN), ("write", TOKEN[::-1])):
-        (clone / kind).write_text(token)
-        options += [f"--{kind}-token-file", str(clone / kind)]
-    with serving(Mats(clone / ".mats", encoder="all-MiniLM-L6-v2"), *options) as service:
+    make_tokens(clone / ".mats", report=TOKEN)
+    with serving(Mats(clone / ".mats", encoder="all-MiniLM-L6-v2")) as service:
         yield service
 
 

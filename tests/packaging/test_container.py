@@ -98,17 +98,12 @@ def image(buildah: Buildah) -> dict[str, Any]:
 
 
 @pytest.fixture
-def service(buildah: Buildah, image: dict[str, Any], tmp_path: Path) -> Iterator[tuple[str, int, str]]:
-    """Address and process id of the image's own command over the sample, and its container."""
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    for name in ("read", "write"):
-        (secrets / f"mats-{name}-token").write_text(f"{name}-" * 8 + "\n")
+def service(buildah: Buildah, image: dict[str, Any]) -> Iterator[tuple[str, int, str, str]]:
+    """Address and process id of the image's own command over the sample, its container, and a token."""
     container = buildah("from", "localhost/mats")
+    token = buildah("run", container, "--", *image["Entrypoint"], "token", "add", "agent", "--scope", "report")
     command = shlex.join([*image["Entrypoint"], *image["Cmd"], "--port", "0", "--sample"])
-    words = buildah.command(
-        "run", "--volume", f"{secrets}:/run/secrets:ro", container, "sh", "-c", f"echo $$; exec {command}"
-    )
+    words = buildah.command("run", container, "sh", "-c", f"echo $$; exec {command}")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout
     assert process.stderr
@@ -116,7 +111,7 @@ def service(buildah: Buildah, image: dict[str, Any], tmp_path: Path) -> Iterator
     try:
         line = process.stdout.readline()
         assert "ready on http" in line, line + process.stderr.read()
-        yield line.split("ready on ")[1].split(" ")[0].replace("0.0.0.0", "127.0.0.1"), pid, container
+        yield line.split("ready on ")[1].split(" ")[0].replace("0.0.0.0", "127.0.0.1"), pid, container, token
         os.kill(pid, getattr(signal, image["StopSignal"]))
         assert process.wait(30) == 0
     finally:
@@ -137,13 +132,13 @@ def test_user_is_not_root_and_owns_the_volume_alone(buildah: Buildah, image: dic
 
 
 @built
-def test_container_answers_with_a_token_and_stops_at_its_signal(buildah: Buildah, service: tuple[str, int, str]):
-    url, _, container = service
+def test_container_answers_with_a_token_and_stops_at_its_signal(buildah: Buildah, service: tuple[str, int, str, str]):
+    url, _, container, token = service
     check = re.search(r"HEALTHCHECK.*?CMD (\[.*?\])\n", (ROOT / "Dockerfile").read_text(), re.DOTALL)
     assert check
     buildah("run", container, "--", *(word.replace("http://127.0.0.1:8080", url) for word in json.loads(check[1])))
     asked = urllib.request.Request(f"{url}/discover", b'{"query": "refund a card payment"}')
-    asked.add_header("Authorization", f"Bearer {'read-' * 8}")
+    asked.add_header("Authorization", f"Bearer {token}")
     with urllib.request.urlopen(asked, timeout=20) as reply:
         answer = json.load(reply)
     assert (answer["degraded"], answer["without"]) == ([], ["llm"])

@@ -23,7 +23,7 @@ from mats.local.places import FindPlace, place_of
 from mats.local.tokens import OWN, Token, TokenBook, digest, own_token
 from mats.settings import Settings
 
-READ, WRITE = "r" * 32, "w" * 40
+READ = "r" * 32
 SCOPES = list(TokenScope)
 SECRETS = {scope: f"{scope}-" * 8 for scope in SCOPES}
 TOKENS = TokenBook(
@@ -253,76 +253,27 @@ def test_content_types_that_a_plain_form_can_send_are_rejected(content_type, sta
         assert (problem and problem.status) == refused
 
 
-def access(host: str, home: Path, *allowed: str, read: str | None = None, write: str | None = None) -> Access:
-    """Who may reach a service on a host, with these tokens in files."""
-    files: list[Path | None] = []
-    for name, token in (("read", read), ("write", write)):
-        files.append(None if token is None else home / name)
-        if token is not None:
-            (home / name).write_text(f"{token}\r\n")
-    return access_to(host, settings=Settings(home=home), allowed=allowed, read_file=files[0], write_file=files[1])
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "LOCALHOST"])
 def test_loopback_needs_no_token_and_no_names(host, tmp_path):
     assert is_loopback(host)
-    assert access(host, tmp_path) == Access()
+    assert access_to(host, home=tmp_path, allowed=()) == Access()
     with pytest.raises(typer.BadParameter, match="mats token add"):
-        access(host, tmp_path, "mats.example.com")
-
-
-def scopes_of(access: Access) -> dict[str, TokenScope]:
-    """Of the two tokens without a name, with which everybody is one caller."""
-    assert access.tokens is not None
-    found = {secret: access.tokens.find(secret) for secret in (READ, WRITE)}
-    assert {token.caller for token in found.values()} == {"shared"}
-    return {secret: token.scope for secret, token in found.items()}
-
-
-def test_a_named_token_is_enough_to_listen_for_others(tmp_path):
-    secret = TokenBook(tmp_path).add("ci", TokenScope.WRITE, "2026-01-01")
-    assert access("0.0.0.0", tmp_path, "a.example").tokens.find(secret).name == "ci"
-    both = access("0.0.0.0", tmp_path, read=READ, write=WRITE)
-    assert [token.name for token in both.tokens.all()] == ["read", "write", "ci"]
+        access_to(host, home=tmp_path, allowed=["mats.example.com"])
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "10.0.0.1", "mats.example.com", "", "127.0.0.1.evil.example", "127.1"]
 )
-def test_other_addresses_need_both_tokens(host, tmp_path):
-    for tokens in ({}, {"read": READ}, {"write": WRITE}):
-        with pytest.raises(typer.BadParameter, match="--read-token-file and --write-token-file"):
-            access(host, tmp_path, **tokens)
-    found = access(host, tmp_path, "Mats.Example.com.", read=READ, write=WRITE)
-    assert scopes_of(found) == {READ: TokenScope.REPORT, WRITE: TokenScope.WRITE}
+def test_other_addresses_need_a_token(host, tmp_path):
+    with pytest.raises(typer.BadParameter, match="mats token add"):
+        access_to(host, home=tmp_path, allowed=())
+    secret = TokenBook(tmp_path).add("ci", TokenScope.WRITE, "2026-01-01")
+    found = access_to(host, home=tmp_path, allowed=["Mats.Example.com."])
+    assert found.tokens.find(secret).name == "ci"
     assert found.knows("mats.example.com")
-
-
-@pytest.mark.parametrize(
-    ("read", "write", "problem"),
-    [
-        (READ, READ, "same"), (READ[1:], WRITE, "at least 32"), (READ + " x", WRITE, "letters"),
-        (READ, "ü" * 40, "letters"), ("", WRITE, "at least 32"),
-    ],
-)  # fmt: skip
-def test_unusable_tokens_are_refused_without_repeating_them(tmp_path, read, write, problem):
-    with pytest.raises(typer.BadParameter, match=problem) as refused:
-        access("127.0.0.1", tmp_path, read=read, write=write)
-    assert not any(token and token in str(refused.value) for token in (read, write))
-
-
-@pytest.mark.parametrize("missing", ["none", "."])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path, missing):
-    with pytest.raises(typer.BadParameter, match="cannot be read"):
-        access_to(
-            "0.0.0.0", settings=Settings(), allowed=(), read_file=tmp_path / missing, write_file=tmp_path / missing
-        )
-
-
-@pytest.mark.parametrize("name", ["https://mats.example.com", "mats.example.com:443", "", "a b"])
-def test_allowed_hosts_are_names(name, tmp_path):
-    with pytest.raises(typer.BadParameter, match="no host name"):
-        access("127.0.0.1", tmp_path, name, read=READ, write=WRITE)
+    for name in ("https://mats.example.com", "mats.example.com:443", "", "a b"):
+        with pytest.raises(typer.BadParameter, match="no host name"):
+            access_to(host, home=tmp_path, allowed=[name])
 
 
 class _NotLookedUp(Headers):

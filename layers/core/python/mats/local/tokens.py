@@ -19,7 +19,7 @@ from mats.edge.route import TokenScope
 
 TOKENS = "mats.tokens"
 OWN = "operator.token"
-MIN_TOKEN = 32  # Characters; `openssl rand -hex 32` gives 64
+_MIN_TOKEN = 32  # Characters; `openssl rand -hex 32` gives 64
 _PREFIX = "mats_"  # Scanners for secrets recognise it
 _SUBJECT = "token:"
 
@@ -32,7 +32,7 @@ class Token:
     name: str
     scope: TokenScope
     digest: str = field(repr=False)
-    made: str = ""  # ISO 8601; empty: in the environment or a file of its own, for everybody who has it
+    made: str = ""  # ISO 8601; empty: in a file of its own, for everybody who reads it
 
     @property
     def caller(self) -> str:
@@ -70,7 +70,7 @@ def own_token(home: Path) -> str:
         token = file.read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise StorageUnusable(f"{file} cannot be read: {error}") from error
-    if len(token) < MIN_TOKEN:
+    if len(token) < _MIN_TOKEN:
         raise StorageUnusable(f"{file} holds no token: remove it, and the next start makes one")
     return token
 

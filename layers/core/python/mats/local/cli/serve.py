@@ -33,10 +33,9 @@ from mats.local.cli.registry import without_vector
 from mats.local.imports.importer import Importer
 from mats.local.imports.sources import open_sources
 from mats.local.log import JsonLines, LineFormatter
-from mats.local.tokens import MIN_TOKEN, OWN, Token, TokenBook, caller_of, digest, own_token
+from mats.local.tokens import OWN, Token, TokenBook, caller_of, digest, own_token
 from mats.local.worker import drain
 from mats.resources import resource
-from mats.settings import Settings
 
 LOGGER = logging.getLogger("mats.service")
 _HOST = "127.0.0.1"
@@ -47,12 +46,8 @@ _CONNECTIONS = 500
 _IDLE_S = 5  # A connection without a request is closed after this time
 _HEAD_BYTES = 32_768  # Limit of the target and the headers of a request while they arrive
 _LOG_BYTES = 20_000_000
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-_WHAT_TO_SET = (
-    "make one with `mats token add NAME --scope write`; or give --read-token-file and --write-token-file: two "
-    f"different tokens of at least {MIN_TOKEN} characters, such as `openssl rand -hex 32` prints"
-)
+_WHAT_TO_SET = "make a token with `mats token add NAME --scope write`"
 _LIST_S = 2.0  # The greeting waits this long for the console's list; above some 50,000 capabilities it does not suffice
 
 
@@ -65,16 +60,12 @@ def serve(
         list[str] | None,
         ui.option("Name under which callers reach the service, such as a proxy's; may be given several times."),
     ] = None,
-    read_token_file: Annotated[Path | None, ui.option("File with a token to read.")] = None,
-    write_token_file: Annotated[Path | None, ui.option("File with a token to write.")] = None,
 ) -> None:
     """Serve the registry over HTTP: to this machine or, with tokens, to others.
 
     On this machine everybody may search; a change over HTTP needs the token in `operator.token` of its folder.
     """
-    access = access_to(
-        host, settings=context.obj, allowed=allowed_host or (), read_file=read_token_file, write_file=write_token_file
-    )
+    access = access_to(host, home=context.obj.home, allowed=allowed_host or ())
     listener = _listener(host, port)
     local = local_system(context.obj)
     home = local.settings.home
@@ -223,15 +214,12 @@ def _log_to(path: Path) -> None:
     logging.getLogger("mats").setLevel(logging.INFO)
 
 
-def access_to(
-    host: str, *, settings: Settings, allowed: Sequence[str], read_file: Path | None, write_file: Path | None
-) -> Access:
+def access_to(host: str, *, home: Path, allowed: Sequence[str]) -> Access:
     """Who may reach a service that listens on `host`.
 
     Raises typer.BadParameter: others could reach it without a token; the message says what to set.
     """
-    others = _tokens(_token(read_file, "--read-token-file"), _token(write_file, "--write-token-file"))
-    book = TokenBook(settings.home, others)
+    book = TokenBook(home)
     tokens = book if book.all() else None
     if not tokens and allowed:
         raise typer.BadParameter(f"is for a service that others reach: {_WHAT_TO_SET}", param_hint="--allowed-host")
@@ -249,32 +237,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() in LOOPBACK
-
-
-def _tokens(read: str, write: str) -> Sequence[Token]:
-    """The two tokens without a name: who has one shares it with others."""
-    if not read and not write:
-        return ()
-    if not (read and write):
-        raise typer.BadParameter(f"the {'write' if read else 'read'} token is missing: {_WHAT_TO_SET}")
-    if read == write:
-        raise typer.BadParameter(f"the tokens are the same: {_WHAT_TO_SET}")
-    return Token("read", TokenScope.REPORT, digest(read)), Token("write", TokenScope.WRITE, digest(write))
-
-
-def _token(file: Path | None, option: str) -> str:
-    """The token in a file; empty without one. No message repeats it."""
-    if file is None:
-        return ""
-    try:
-        token = file.read_text("utf-8").strip()
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise typer.BadParameter(f"{file} cannot be read: {reason}", param_hint=option) from error
-    if len(token) < MIN_TOKEN or not _TOKEN.fullmatch(token):
-        problem = f"{file} holds no token of at least {MIN_TOKEN} letters, digits and -._~+/"
-        raise typer.BadParameter(f"{problem}: `openssl rand -hex 32` prints one", param_hint=option)
-    return token
 
 
 def _host_name(text: str) -> str:
