@@ -28,7 +28,6 @@ def mode(path: Path) -> int:
 QUERIES = (
     ["search", "x"], ["show", "a/b"], ["stats"], ["preview", "a/b"], ["remove", "a/b"], ["mcp"],
     ["reconcile"], ["reindex"], ["backfill"], ["erase", "a/b"],
-    ["token", "add", "ci", "--scope", "read"],
 )  # fmt: skip
 
 

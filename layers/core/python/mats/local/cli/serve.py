@@ -326,7 +326,7 @@ def add_token(
 ) -> None:
     """Make a token and print it, once: only its hash is stored."""
     ui.check_name(name, "NAME")
-    local_system(context.obj, create=False).close()  # a token is of a registry that there is
+    local_system(context.obj).close()  # a token is of a registry, which may be empty
     token = TokenBook(context.obj.home).add(name, scope, SystemClock().now())
     ui.show({"name": name, "scope": scope, "token": token}, token)
     ui.note(f"{name} may {scope.allows}. This is the only time that its token is shown.")
