@@ -70,7 +70,7 @@ class Account:
                 ids=ids, page=page,
             ),
             reindex=Reindex(profiles=world.profiles, generations=self.generations, page=page),
-            backfill=Backfill(enrich=resend, clock=clock, ids=ids, pause=raising(AssertionError("slept")),
+            backfill=Backfill(enrich=resend, clock=clock, ids=ids,
                 page=page),
             registry=world.registry,
             generations=self.generations,
@@ -235,7 +235,7 @@ def a_million() -> tuple[World, Clock, Maintenance]:
     return world, clock, Maintenance(
         reconcile=Reconcile(enrich=resend, registry=registry, profiles=profiles, index=index, **fake),
         reindex=Reindex(profiles=profiles, generations=Slow(generations, clock, 0), page=1),
-        backfill=Backfill(enrich=resend, pause=lambda seconds: None, **fake),
+        backfill=Backfill(enrich=resend, **fake),
         registry=registry,
         generations=generations,
     )  # fmt: skip

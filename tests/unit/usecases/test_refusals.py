@@ -60,7 +60,7 @@ def reconcile(world: World) -> list[ChangeResult]:
 
 
 def backfill(world: World) -> list[ChangeResult]:
-    run = Backfill(enrich=world.enrich, clock=FakeClock(), ids=CountingIds(), pause=lambda seconds: None)
+    run = Backfill(enrich=world.enrich, clock=FakeClock(), ids=CountingIds())
     return [outcome for step in run(list(world.registry.ids())) for outcome in step.outcomes.values()]
 
 

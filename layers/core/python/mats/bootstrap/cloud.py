@@ -295,7 +295,7 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
     return Maintenance(
         reconcile=replace(system.reconcile, enrich=resend),
         reindex=system.reindex,
-        backfill=replace(system.backfill(per_minute=0), enrich=replace(resend, renew=True)),
+        backfill=replace(system.backfill, enrich=replace(resend, renew=True)),
         registry=stores.registry,
         generations=stores.generations,
         tidy=stores.tidy,

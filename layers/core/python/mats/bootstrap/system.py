@@ -5,7 +5,6 @@ What only answers need is imported where it is built: enrichment starts without 
 
 import logging
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -248,11 +247,11 @@ class System(Generic[S_co]):
 
         return Reindex(profiles=self.stores.profiles, generations=self.stores.generations)
 
-    def backfill(self, per_minute: int) -> "Backfill":
-        """The renewal of stale profiles with a rate limit; 0: no limit."""
+    @cached_property
+    def backfill(self) -> "Backfill":
         from mats.usecases.backfill import Backfill  # noqa: PLC0415 - not for discovery
 
-        return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id, pause=time.sleep, per_minute=per_minute)
+        return Backfill(enrich=self.enrich, clock=self.clock, ids=fresh_id)
 
     def load_index(self) -> None:
         """Load an index in files, in Lambda's init phase; a failure is left to the first answer."""

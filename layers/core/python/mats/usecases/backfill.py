@@ -1,11 +1,11 @@
-"""Backfill: enrich again the profiles that a new prompt or model has made stale, at a limited rate."""
+"""Backfill: enrich again the profiles that a new prompt or model has made stale."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.profile.profile import Cause, ChangeResult, Status
+from mats.domain.profile.profile import Cause, Status
 from mats.ports import Change, Clock, Ids, Item, Stored
 from mats.usecases.deadline import Progress, in_pages
 from mats.usecases.drafts import Pass, ProfileMaker, parse_item
@@ -20,8 +20,6 @@ class Backfill:
     enrich: Enrich | Resend
     clock: Clock
     ids: Ids
-    pause: Callable[[float], None]  # Waits for a number of seconds
-    per_minute: int = 0  # The maximum of capabilities sent; 0: no limit
     page: int = 64
 
     def __call__(self, ids: Iterable[Id]) -> Iterator[Progress]:
@@ -30,17 +28,10 @@ class Backfill:
         Raises DependencyFailed: a store did not answer; run it again to resume.
         """
         run = self.enrich.maker.begin(probe=True)
-        at_once = max(1, min(self.page, self.per_minute // 10)) if self.per_minute else self.page  # for an even rate
         for page in in_pages(ids, self.page):
-            outcomes: dict[Id, ChangeResult] = {}
             stale = self.stale(page, run)
-            for part in in_pages(stale, at_once):
-                began = self.clock.elapsed_ms()
-                cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
-                outcomes |= self.enrich([Change(id, cause) for id in part], run=run)
-                if self.per_minute:  # wait until the rate allows the next batch; unused time does not accumulate
-                    due_ms = began + 60_000 * len(part) / self.per_minute
-                    self.pause(max(0.0, due_ms - self.clock.elapsed_ms()) / 1000)
+            cause = Cause(event_id=f"backfill-{self.ids()}", time=self.clock.now())
+            outcomes = self.enrich([Change(id, cause) for id in stale], run=run)
             counts = {"compared": len(page), "sent": len(stale) - len(outcomes)}  # to the event path
             yield Progress(counts, page[-1], outcomes=outcomes)
 

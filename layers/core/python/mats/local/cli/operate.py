@@ -53,11 +53,7 @@ def reindex(context: typer.Context) -> None:
     ui.show(summary, ", ".join(f"{name}: {ui.readable(value)}" for name, value in summary.items()))
 
 
-def backfill(
-    context: typer.Context,
-    per_minute: Annotated[int, ui.option("Rate limit in capabilities per minute; 0: none.", min=0)] = 0,
-    after: After = "",
-) -> None:
+def backfill(context: typer.Context, after: After = "") -> None:
     """Renew profiles that are stale after a change of the prompt, the writer or the encoder.
 
     Calls no model for the others, so you can interrupt it and run it again.
@@ -66,7 +62,7 @@ def backfill(
     outcomes: Counter[str] = Counter()
     ids = sorted(id for id in system.stores.registry.ids() if id > after)
     with _pages("Renewing", ids) as advance:
-        for step in system.backfill(per_minute)(ids):
+        for step in system.backfill(ids):
             outcomes.update(step.outcomes.values())
             advance(step.counts["compared"])
     _show_outcomes({"compared": len(ids)}, outcomes, system)
