@@ -10,7 +10,8 @@ import pytest
 
 from tests.conftest import skip_or_fail
 from tests.integration.conftest import Mats
-from tests.integration.test_call import echoing, register
+from tests.integration.test_call import register
+from tests.servers.site import Asked, site
 
 SECRETS = {"API_TOKEN": "mine", "API_KEY": "k&y"}
 PARCEL = {
@@ -56,7 +57,8 @@ def run(format: str, text: str, **more: str) -> str:
 
 @pytest.mark.parametrize("format", ["curl", "python"])
 def test_operation_of_an_http_api(mats: Mats, format: str):
-    with echoing() as (base, seen):
+    seen: list[Asked] = []
+    with site(lambda asked: seen.append(asked) or {}) as base:
         document = {
             "openapi": "3.1.0",
             "info": {"title": "Parcels"},
@@ -72,9 +74,10 @@ def test_operation_of_an_http_api(mats: Mats, format: str):
         port = base.rpartition(":")[2]
         run(format, text.replace("'dry': False", "'dry': True"), **{f"API_KEY_127_0_0_1___{port}": "k&y"})
     [request] = seen
-    headers = {name.lower(): value for name, value in request["headers"].items()}
-    path, _, query = request["path"].partition("?")
-    assert (request["method"], path, request["body"]) == ("POST", "/parcels/4711/claims", {"reason": "it's lost"})
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    path, _, query = request.target.partition("?")
+    assert (request.method, path) == ("POST", "/parcels/4711/claims")
+    assert json.loads(request.body) == {"reason": "it's lost"}
     assert headers["content-type"] == "application/merge-patch+json"
     assert headers["x-trace"] == "t"
     assert query.startswith("dry=true")
