@@ -1,8 +1,7 @@
 """The commands that repair, rebuild and enrich profiles, here or in AWS."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -18,18 +17,16 @@ from mats.local.cli import output as ui
 from mats.local.cli.indexing import index
 from mats.usecases.drafts import NO_WRITER
 
-After = Annotated[str, ui.option("Continue after this id, which an interrupted run has printed.", metavar="ID")]
 
-
-def reconcile(context: typer.Context, after: After = "") -> None:
-    """Compare registry, profiles and index, and repair differences. Safe at any time."""
+def reconcile(context: typer.Context) -> None:
+    """Compare registry, profiles and index, and repair differences. You can interrupt it and run it again."""
     system = open_system(context.obj, create=False)
     outcomes: Counter[str] = Counter()
     if local := as_local(system):
         outcomes["redriven"] = local.stores.queue.redrive()
         index(local)
-    ids = sorted(id for _, page in system.reconcile.pages() for id in page if id > after)
-    with _pages("Comparing", ids) as advance:
+    ids = sorted(id for _, page in system.reconcile.pages() for id in page)
+    with ui.bar("Comparing", len(ids)) as advance:
         for step in system.reconcile(ids):
             outcomes.update(step.outcomes.values())
             outcomes.update({name: count for name, count in step.counts.items() if name not in ("compared", "sent")})
@@ -53,31 +50,19 @@ def reindex(context: typer.Context) -> None:
     ui.show(summary, ", ".join(f"{name}: {ui.readable(value)}" for name, value in summary.items()))
 
 
-def backfill(context: typer.Context, after: After = "") -> None:
+def backfill(context: typer.Context) -> None:
     """Renew profiles that are stale after a change of the prompt, the writer or the encoder.
 
     Calls no model for the others, so you can interrupt it and run it again.
     """
     system = open_system(context.obj, create=False)
     outcomes: Counter[str] = Counter()
-    ids = sorted(id for id in system.stores.registry.ids() if id > after)
-    with _pages("Renewing", ids) as advance:
+    ids = sorted(system.stores.registry.ids())
+    with ui.bar("Renewing", len(ids)) as advance:
         for step in system.backfill(ids):
             outcomes.update(step.outcomes.values())
             advance(step.counts["compared"])
     _show_outcomes({"compared": len(ids)}, outcomes, system)
-
-
-@contextmanager
-def _pages(title: str, ids: Sequence[Id]) -> Iterator[ui.Bar]:
-    """Progress over ids; if it is interrupted, prints how to continue."""
-    with ui.bar(title, len(ids)) as finished:
-        try:
-            yield finished
-        except BaseException:
-            if finished.count:
-                ui.complain(f"interrupted; to continue: --after {ids[finished.count - 1]!r}")
-            raise
 
 
 def _show_outcomes(total: Mapping[str, int], outcomes: Counter[str], system: AnySystem) -> None:
