@@ -30,6 +30,7 @@ from mats.domain.text.fence import spell_out
 if TYPE_CHECKING:
     import httpx2
 
+    from mats.client.mcp_session import Ask
     from mats.client.requests import Credential
 
 T = TypeVar("T")
@@ -168,18 +169,17 @@ class Caller:
         shown_url, secrets = self._address(call, reveal=False)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
 
-        def send() -> Any:
+        def ask(wanted: "Ask") -> Any:
             try:
                 return mcp_session.ask_address(
-                    url, _request_of(tool, arguments), timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes,
-                    private=self.private,
-                )  # fmt: skip
+                    url, wanted, timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes, private=self.private
+                )
             except mcp_session.ServerFailed as error:
                 variable = requests.variable_of("API_TOKEN", url)
                 hint = f": set {variable}" if "requires authentication" in str(error) else ""
                 raise DependencyFailed(f"{error}{hint}") from error
 
-        return _tool_call({"url": shown_url, "headers": shown}, arguments, tool, send)
+        return _tool_call({"url": shown_url, "headers": shown}, arguments, tool, ask)
 
     def _stdio(self, call: McpStdio, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415 - loads the MCP SDK
@@ -192,14 +192,9 @@ class Caller:
         )
         env = {name: self.environment[name] for name in call.env if name in self.environment}
         command = spell_out(" ".join((*(f"{name}=${name}" for name in env), shlex.join(shown))))
-        send = partial(
-            mcp_session.ask_command,
-            line,
-            _request_of(tool, arguments),
-            timeout_s=self.timeout_s,
-            env={**get_default_environment(), **env},
-        )
-        return _tool_call({"command": command}, arguments, tool, send)
+        env = {**get_default_environment(), **env}
+        ask = partial(mcp_session.ask_command, line, timeout_s=self.timeout_s, env=env)
+        return _tool_call({"command": command}, arguments, tool, ask)
 
 
 def call(
@@ -214,21 +209,19 @@ def _impossible(message: str) -> NotPossible:
 
 
 def _tool_call(
-    shown: Mapping[str, Any], arguments: Mapping[str, Any], tool: str, send: Callable[[], Mapping[str, Any]]
+    shown: Mapping[str, Any], arguments: Mapping[str, Any], tool: str, ask: "Callable[[Ask], Mapping[str, Any]]"
 ) -> PreparedCall:
-    """The call of a tool of an MCP server, or the list of its tools."""
-    params = {"name": tool, "arguments": dict(arguments)}
-    request = {"method": "tools/call", "params": params} if tool else {"method": "tools/list"}
-    return PreparedCall(
-        shown={**shown, **request}, send=lambda: _of_tool(_outside_loops(send)), command=shown.get("command", "")
-    )
-
-
-def _request_of(tool: str, arguments: Mapping[str, Any]) -> Any:
+    """The call of a tool of an MCP server, or the list of its tools; `ask` is how the server is reached."""
     from mats.client.mcp_session import list_tools  # noqa: PLC0415 - loads the MCP SDK
 
     params = {"name": tool, "arguments": dict(arguments)}
-    return (lambda session: session.request("tools/call", params)) if tool else list_tools
+    request = {"method": "tools/call", "params": params} if tool else {"method": "tools/list"}
+    wanted: Ask = (lambda session: session.request("tools/call", params)) if tool else list_tools
+    return PreparedCall(
+        shown={**shown, **request},
+        send=lambda: _of_tool(_outside_loops(partial(ask, wanted))),
+        command=shown.get("command", ""),
+    )
 
 
 def _of_tool(result: Mapping[str, Any]) -> Called:
