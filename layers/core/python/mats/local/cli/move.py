@@ -89,7 +89,10 @@ def restore(
 
 
 def _spell_out(contents: Contents) -> str:
-    return (
-        f"{contents.capabilities:,} capabilities, {contents.trust:,} rows of trust, {contents.receipts:,} receipts, "
-        f"{contents.reports:,} reported answers"
+    counts = (
+        (contents.capabilities, "capability", "capabilities"),
+        (contents.trust, "row of trust", "rows of trust"),
+        (contents.receipts, "receipt", ""),
+        (contents.reports, "reported answer", ""),
     )
+    return ", ".join(ui.count_of(*each) for each in counts)
