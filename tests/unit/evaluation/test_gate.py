@@ -86,6 +86,11 @@ def test_an_invalid_baseline_is_an_error_with_its_name(tmp_path, text):
         gate.read_baseline(path)
 
 
+def test_a_missing_baseline_is_no_reason_to_remove_it(tmp_path):
+    with pytest.raises(gate.BaselineInvalid, match="correct its path, or make it"):
+        gate.read_baseline(tmp_path / "baseline.json")
+
+
 def test_a_baseline_is_read_as_it_was_written(tmp_path):
     path, sets = tmp_path / "baseline.json", {"s": gate.Outcomes("d", [1, 0, 15], "mwn")}
     gate.write_baseline(path, sets)
