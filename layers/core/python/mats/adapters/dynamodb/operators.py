@@ -4,10 +4,8 @@ Audiences are in a table with the key `caller`: the ARN of a user, or of a role 
 """
 
 import contextlib
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
 
 from mats.adapters.dynamodb.tables import InTable, Row, Tables, from_row, to_row
 from mats.domain.errors import RequestInvalid
@@ -17,30 +15,21 @@ from mats.domain.text.words import clean
 _FRESH_MS, _MAX_CACHED = 60_000, 10_000
 
 
-@dataclass(slots=True)
 class DynamoCallers:
     """The audiences of IAM callers, by consistent reads, cached for a minute. Safe to share between threads."""
 
-    tables: Tables
-    table: str
-    elapsed_ms: Callable[[], float]
-    _cache: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
-    _lock: Any = field(default_factory=threading.Lock)
+    def __init__(self, tables: Tables, table: str, elapsed_ms: Callable[[], float]) -> None:
+        self._elapsed_ms = elapsed_ms
+        self._read = lru_cache(_MAX_CACHED)(
+            lambda caller, minute: _audiences(tables.get(table, {"caller": {"S": caller}}))
+        )
 
     def audiences(self, caller: str) -> frozenset[str]:
         """The audiences of a role or user, by its ARN as `principal` gives it.
 
         Raises DependencyFailed: the table did not answer, and nothing is cached.
         """
-        cached = self._cache.get(caller)
-        if cached and self.elapsed_ms() - cached[0] < _FRESH_MS:
-            return cached[1]
-        audiences = _audiences(self.tables.get(self.table, {"caller": {"S": caller}}))
-        with self._lock:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            self._cache[caller] = (self.elapsed_ms(), audiences)
-        return audiences
+        return self._read(caller, self._elapsed_ms() // _FRESH_MS)
 
 
 def _audiences(row: Row) -> frozenset[str]:
