@@ -20,7 +20,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, SystemClock, is_missing, local_system, open_private
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed, NotPossible, RequestInvalid, StorageUnusable
+from mats.domain.errors import DependencyFailed, RequestInvalid, StorageUnusable
 from mats.domain.profile.assignment import Assigned
 from mats.edge.app import Application
 from mats.edge.http import MAX_BODY_BYTES, local_caller, parse_json
@@ -354,17 +354,12 @@ def revoke_token(
 ) -> None:
     """Withdraw a token and what was reported with it: running services refuse it at once, and its votes end.
 
-    What an operator confirmed stays. After `--keep-reports`, the same command without it withdraws the reports.
+    What an operator confirmed stays. After `--keep-reports`, `mats withdraw token:NAME` withdraws the reports.
     """
-    problem, withdrawn = None, 0
-    try:
-        TokenBook(context.obj.home).revoke(name)
-    except NotPossible as error:
-        problem = error
+    TokenBook(context.obj.home).revoke(name)
+    withdrawn = 0
     if not keep_reports and not is_missing(context.obj):
         with closing(local_system(context.obj, create=False)) as local:
             withdrawn = local.stores.outcomes.withdraw_of(caller_of(name))
-    if problem and not withdrawn:
-        raise problem
     text = f"{name}: revoked" if keep_reports else f"{name}: revoked; {ui.count_of(withdrawn, 'report')} withdrawn"
-    ui.show({"name": name, "revoked": problem is None, "reports_withdrawn": withdrawn}, text)
+    ui.show({"name": name, "reports_withdrawn": withdrawn}, text)
