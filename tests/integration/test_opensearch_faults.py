@@ -242,6 +242,12 @@ class TestARealNode:
         found = index.exact(shared, Filter(), most=2)
         assert [id.rpartition("/")[2] for id in found] == ["a", "b"]
 
+    def test_vectors_of_another_encoder_are_not_compared(self, index):
+        index.put([entry()])
+        other = replace(index, encoder="another")
+        assert (other.neural(VECTOR, Filter(), depth=5), other.cosine_of(VECTOR, [PAY])) == ({}, {})
+        assert list(index.neural(VECTOR, Filter(), depth=5)) == [PAY]
+
     def test_a_tombstone_that_no_search_sees_yet_is_purged(self, index):
         index.put([entry()])
         gone = Stored(a_profile(name="pay").model_copy(update={"status": Status.DELETED, "source": None, "rev": 2}))
