@@ -16,6 +16,7 @@ from tests.command import sql
 pytestmark = pytest.mark.long(slice="kills")
 
 BY_HAND = a_registration(name="t1", version="by hand")
+EDITED = a_registration(name="t2", version="1", tags=["mine"])
 
 Registered = dict[str, str]
 
@@ -37,13 +38,13 @@ def registered(folder: Path) -> Registered:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Path:
-    """A synced source of twelve entries, one changed by hand since; it now lists others of them, changed."""
+    """A synced source of twelve entries, one changed and one edited since; it now lists others of them, changed."""
     folder = tmp_path / "start"
     folder.mkdir()
     listing(folder, [row(number, "1") for number in range(12)])
     killed.OPERATIONS["sync"](folder)
     database = Database(folder / killed.HOME)
-    SqliteRegistry(database, Announcer(SystemClock(), fresh_id)).put([BY_HAND])
+    SqliteRegistry(database, Announcer(SystemClock(), fresh_id)).put([BY_HAND, EDITED])
     database.close()
     listing(folder, [row(number, "2") for number in range(1, 14) if number not in (3, 4)])
     return folder
@@ -63,6 +64,8 @@ def test_a_killed_sync_loses_nothing_and_is_completed_by_the_next(start: Path, o
         found.append(after)
         killed.OPERATIONS[operation](folder)
         assert registered(folder) == complete
+        edited = sql(folder / killed.HOME, "SELECT json_extract(item, '$.tags') FROM registry WHERE id LIKE '%/t2'")
+        assert edited == [('["mine"]',)]
     assert before in found
     assert complete in found
 
