@@ -2,8 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self, TypeGuard, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -66,13 +66,37 @@ _MESSAGES: Mapping[str, str] = {
 _SINGULAR = re.compile(r"(\b1 (?:character|entr))(?:s|ies)\b")
 
 
+def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel] | None:
+    """The model whose attribute the last step of a location names; None if the steps before it name no single model."""
+    found: type[BaseModel] | None = model
+    for step in location[:-1]:
+        if isinstance(step, str) and found:
+            field = found.model_fields.get(step)
+            models = [one for one in _parts(field.annotation) if _is_model(one)] if field else []
+            found = models[0] if len(models) == 1 else None
+    return found
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """A type and the types in its brackets and unions."""
+    yield annotation
+    for inner in get_args(annotation):
+        yield from _parts(inner)
+
+
+def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
 def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         attribute = str(error["loc"][-1])
-        close = difflib.get_close_matches(attribute, list(model.model_fields), n=1)
+        inner = _model_at(error["loc"], model)
+        close = difflib.get_close_matches(attribute, list(inner.model_fields) if inner else (), n=1)
         nearest = f"; did you mean `{close[0]}`?" if close else ""
-        return hints.get(attribute, f"is not a known attribute{nearest}")
+        known = hints if inner is model else {}
+        return known.get(attribute, f"is not a known attribute{nearest}")
     if kind in ("string_too_short", "too_short") and context.get("min_length") == 1:
         return "must not be empty"
     if kind in ("value_error", "assertion_error"):
