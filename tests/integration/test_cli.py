@@ -61,6 +61,9 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     ("search refund --url ftp://x", 2, "the address must be https"), ("search x --holds {", 2, "write it as '{"),
     ("import x.json --namespace Not/OK", 2, "such as com.acme"), ("restore nothing", 1, "no such file"),
     ("gate --baseline none.json", 1, "make one with `mats gate --update`"), ("sync nothing", 1, "`mats source list`"),
+    ("search x --url nonsense", 2, "such as https://mats.example.com"),
+    ("restore pyproject.toml", 1, "give a file that `mats backup` wrote"),
+    ("export /none/x", 3, "name a file in a folder that is yours"),
 ])  # fmt: skip
 def test_a_wrong_command_says_what_to_do(mats, command, code, told):
     mats("add", "-", stdin=rows(tool("a")))
@@ -68,11 +71,19 @@ def test_a_wrong_command_says_what_to_do(mats, command, code, told):
     assert (ran.code, told in " ".join(ran.err.replace("│", " ").split())) == (code, True), ran.err
 
 
-def test_an_empty_namespace_is_said(mats):
+def test_an_empty_namespace_is_said_and_stats_lists_those_there_are(mats):
     mats("add", "-", stdin=rows(tool("a")))
-    assert (
-        "no capability is in the namespace com.none" in mats("search", "refund", "--namespace", "com.none").done().out
-    )
+    found = mats("search", "refund", "--namespace", "org.none").done().out
+    assert "no capability is in the namespace org.none; nearest: none is near; `mats stats` lists all" in found
+    assert mats("stats", "--json").json["namespaces"] == {"com.acme": 1}
+    assert "1 com.acme" in mats("stats").out
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--format", "openai_tools"]])
+def test_an_encoder_that_cannot_be_used_is_named_beside_output_for_programs(mats, options):
+    mats("add", "-", stdin=rows(tool("a")))
+    assert "there is no folder /none" in mats("search", "a", *options, MATS_ENCODER="/none").done().err
+    assert mats("search", "a", *options).done().err == ""
 
 
 def test_every_fault_of_a_wrong_item_is_named_on_one_line(mats):

@@ -62,7 +62,7 @@ def open_backup(file: Path) -> Iterator[sqlite3.Connection]:
             else:
                 yield connection
                 return
-    raise NotPossible([Fault("", f"{file} cannot be restored: {problem}")])
+    raise NotPossible([Fault("", f"{file} cannot be restored: {problem}; give a file that `mats backup` wrote")])
 
 
 def restore(backup: sqlite3.Connection, database: Database, announce: Announcer) -> Contents:

@@ -49,7 +49,8 @@ def _output(file: str) -> Iterator[IO[str]]:
             yield out
             out.flush()
     except OSError as error:
-        raise StorageUnusable(f"{path} cannot be written: {error.strerror or 'another process writes it'}") from error
+        reason = error.strerror or "another process writes it"
+        raise StorageUnusable(f"{path} cannot be written: {reason}; name a file in a folder that is yours") from error
 
 
 def backup(

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -257,7 +258,7 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
 
 
 def stats(context: typer.Context) -> None:
-    """Count registrations, profiles, waiting changes and vectors."""
+    """Count registrations, also in each namespace, profiles, waiting changes and vectors."""
     totals = counts(local_system(context.obj, create=False))
     rows = ((key.replace("_", " "), ui.readable(value)) for key, value in totals.items())
     ui.show(totals, ui.facts(rows))
@@ -265,9 +266,11 @@ def stats(context: typer.Context) -> None:
 
 def counts(local: LocalSystem) -> dict[str, Any]:
     stores, models = local.stores, local.models
+    namespaces = Counter(id.partition("/")[0] for id in stores.registry.ids())
     return {
         "home": str(local.settings.home),
-        "registered": sum(1 for _ in stores.registry.ids()),
+        "registered": sum(namespaces.values()),
+        "namespaces": namespaces,
         **stores.profiles.counts(),
         "changes": stores.queue.depth()._asdict(),
         "vectors": stores.profiles.vectors() or "none",

@@ -74,10 +74,13 @@ def search(
     parsed = DiscoverRequest.parse(request)
     local = None if url else local_system(context.obj, create=False)
     answer, faults = _search_locally(local, parsed) if local else (_search_at(url or "", parsed, context.obj), ())
+    without = local.models.without_encoder if local else ""
+    if without and (format or ui.is_json()) and context.obj.encoder != "none":
+        ui.note(f"{without}; until then words alone are searched")
     if format and not ui.is_json():
         _print_tools(answer)
     else:
-        reasons = [*filter(None, [local.models.without_encoder if local else ""]), *faults]
+        reasons = [*filter(None, [without]), *faults]
         reports = bool(local and local.stores.receipts)
         ui.show(answer, answer_lines(answer, explain=explain, why_degraded="; ".join(reasons), reports=reports))
     if exit_code and answer["verdict"] == Verdict.NONE:
