@@ -87,7 +87,7 @@ def test_an_invalid_baseline_is_an_error_with_its_name(tmp_path, text):
 
 
 def test_a_missing_baseline_is_no_reason_to_remove_it(tmp_path):
-    with pytest.raises(gate.BaselineInvalid, match="correct its path, or make it"):
+    with pytest.raises(gate.BaselineInvalid, match="correct its path, or make one"):
         gate.read_baseline(tmp_path / "baseline.json")
 
 
