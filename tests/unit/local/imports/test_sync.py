@@ -218,14 +218,6 @@ def test_what_another_source_stopped_listing_is_taken_over(world: World):
     assert not world.sync().prune(force=True).removed
 
 
-def test_a_removed_source_can_take_its_entries_with_it(world: World):
-    world.sync(tool(), tool("refund"))
-    world.sync(tool("refund"), name="b")
-    assert world.source().remove_all().removed == [tool().id]
-    assert world.version("refund") is not None
-    assert world.sync(name="b").prune(force=True).removed == [tool("refund").id]
-
-
 DIGESTS = st.sampled_from(["", "1", "2", "3"])
 ENTRIES = st.builds(TrackedEntry, DIGESTS, DIGESTS, st.booleans())
 

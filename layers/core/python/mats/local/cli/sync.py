@@ -137,27 +137,17 @@ def _state_lines(states: Sequence[SourceState]) -> ui.Lines:
 def remove_source(
     context: typer.Context,
     name: Annotated[str, ui.argument("The name of the source.")],
-    prune: Annotated[bool, ui.option("Remove from the local registry what came from it.", "--prune")] = False,
 ) -> None:
-    """Forget a source. What came from it stays registered, unless `--prune` is given."""
+    """Forget a source. Its entries stay registered: `mats remove` removes them."""
     local = local_system(context.obj, create=False)
     book = local.stores.sources
     if all(state.source.name != name for state in book.all()):
         raise unknown_source(name)
     sync = SourceSync(local.stores.registry, book, name)
-    count, pruned = len(sync.entries), Pruned((), ())
-    if prune:
-        pruned = sync.remove_all()
-    else:
-        sync.release(list(sync.entries))
+    entries = list(sync.entries)
+    sync.release(entries)
     book.remove(name)
-    if prune:
-        index(local)
-        for id, reason in pruned.kept:
-            ui.note(f"{id} stays: {reason}")
-    outcome = {"name": name, "removed": list(pruned.removed), "kept": [entry._asdict() for entry in pruned.kept]}
-    stay = f"{len(pruned.removed):,} entries removed" if prune else f"its {count:,} entries stay registered"
-    ui.show(outcome, f"{name}: forgotten; {stay}")
+    ui.show({"name": name, "entries": entries}, f"{name}: forgotten; its {len(entries):,} entries stay registered")
 
 
 _TELLING = (ChangeClass.BREAKING, ChangeClass.DANGEROUS)

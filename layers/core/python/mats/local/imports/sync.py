@@ -153,10 +153,6 @@ class SourceSync:
             return Pruned((), (), refusal)
         return self._remove(sorted(gone))
 
-    def remove_all(self) -> Pruned:
-        """Remove everything that came from the source."""
-        return self._remove(sorted(self.entries))
-
     def release(self, ids: Collection[Id]) -> None:
         """Forget entries; another source that lists one of them inherits it."""
         for name, heirs in self._heirs(ids).items():
