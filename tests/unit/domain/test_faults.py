@@ -97,11 +97,7 @@ def fault(model: type[BaseModel], value: dict[str, Any]) -> str:
         (Query, {"query": "x", "tags": ["a"] * 51}, "tags: must have at most 50 entries"),
         (Query, {"query": "x", "tags": [""]}, "tags.0: must not be empty"),
         (Query, {"query": "x", "limits": 1}, "limits: is not a known attribute; did you mean `limit`?"),
-        (
-            Query,
-            {"query": "x", "holds": {"transport": ["mcp"]}},
-            "holds.transport: is not a known attribute; did you mean `transports`?",
-        ),
+        (Query, {"query": "x", "holds": {"auths": []}}, "holds.auths: is not a known attribute; did you mean `auth`?"),
         (Query, {"query": "x", "holds": {"limits": 1}}, "holds.limits: is not a known attribute"),
         (Query, {"query": "x", "holds": {"text": 1}}, "holds.text: is not a known attribute"),
         (ListParameters, {"limit": "many"}, "limit: must be a whole number"),

@@ -2,8 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeGuard, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -72,20 +72,14 @@ def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[Bas
     for step in location[:-1]:
         if isinstance(step, str) and found:
             field = found.model_fields.get(step)
-            models = [one for one in _parts(field.annotation) if _is_model(one)] if field else []
+            models = _models_in(field.annotation) if field else []
             found = models[0] if len(models) == 1 else None
     return found
 
 
-def _parts(annotation: Any) -> Iterator[Any]:
-    """A type and the types in its brackets and unions."""
-    yield annotation
-    for inner in get_args(annotation):
-        yield from _parts(inner)
-
-
-def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    own = [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
+    return [*own, *(model for part in get_args(annotation) for model in _models_in(part))]
 
 
 def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:
