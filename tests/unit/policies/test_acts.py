@@ -61,7 +61,7 @@ def test_what_does_another_thing_takes_only_places_that_are_left_and_is_lowered(
     pool = Acts().choose(Pool(ask=ask, k=2, profiles=profiles, seen=3, kept=range(3)), act)
     assert [each.name for each in pool.candidates()] == ["frobnicate", "listMembers"]
     shifted = Acts().shift([Candidate(profile=each, bm25=1.0, cosine=None) for each in profiles], act, ask, None)
-    assert [each.shift for each in shifted] == [-0.1, 0, 0]
+    assert [(each.shift, each.alone) for each in shifted] == [(-0.1, -0.1), (0, 0), (0, 0)]
 
 
 def test_an_exact_match_keeps_its_place_whatever_it_does():

@@ -40,7 +40,10 @@ class Acts(Policy):
         return replace(pool, kept=[n for n in pool.kept if n not in other], spare=[*pool.spare, *other])
 
     def shift(self, candidates: Sequence[Candidate], evidence: Act, ask: Ask, scoring: Scoring) -> Sequence[Candidate]:
-        return [replace(c, shift=c.shift - _BEHIND) if differs(evidence, c.profile) else c for c in candidates]
+        return [
+            replace(c, shift=c.shift - _BEHIND, alone=c.alone - _BEHIND) if differs(evidence, c.profile) else c
+            for c in candidates
+        ]
 
 
 def differs(asked: Act, profile: Profile) -> bool:
