@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant(_SCALE, "key=lambda id: (-scores[id], id)", "key=lambda id: -scores[id]"),
     Mutant(_SCALE, "pairs_share: float = 0.4", "pairs_share: float = 0.0"),
     Mutant("domain/search/verdict.py", "searched**2", "searched"),
-    Mutant(_SHORTLIST, "if foreign and results and not exact else", "if foreign and results else"),
+    Mutant(_SHORTLIST, "if foreign and results and not spelled else", "if foreign and results else"),
     Mutant(_SHORTLIST, "lists = sorted(filter(None, lists), key=lambda each: order.index(each[0]))", "pass"),
     Mutant(_SHORTLIST, "kept = list(results[:_NEAREST])", "kept = []"),
     Mutant("domain/search/lookups.py", "_GUESSED = 0.7", "_GUESSED = 1.0"),

@@ -414,6 +414,8 @@ def test_a_query_that_the_encoder_does_not_read_is_never_told_none():
     assert unread(indexed()).answer(Query(query="Heizung")).verdict is Verdict.NONE
     assert unread(indexed(*THREE)).answer(Query(query="refund payment money")).verdict is Verdict.WEAK
     assert unread(indexed(*THREE)).answer(Query(query=THREE[0].name)).verdict is Verdict.MATCH
+    warm = a_profile(name="warm", description="turn the heating on", examples=("Heizung einschalten",))
+    assert unread(indexed(*THREE, warm)).answer(Query(query="Heizung einschalten")).verdict is Verdict.MATCH
 
 
 STRIPE = [a_profile(namespace="com.stripe.mcp", name=name, description="pay") for name in ("charge", "payout")]

@@ -145,8 +145,9 @@ def present(
     results, thresholds, foreign = ranked.results, ranked.thresholds, trace.foreign
 
     def verdict_on(results: Sequence[Result]) -> Verdict:
-        exact = any(result.candidate.marks.exact for result in results)
-        return Verdict.WEAK if foreign and results and not exact else thresholds.verdict(best_relevance(results))
+        marks = [result.candidate.marks for result in results]
+        spelled = any(each.exact or (each.quoted and not each.new) for each in marks)
+        return Verdict.WEAK if foreign and results and not spelled else thresholds.verdict(best_relevance(results))
 
     doubted = foreign and thresholds.verdict(best_relevance(results)) is Verdict.NONE
     weak = 0.0 if doubted else thresholds.weak
