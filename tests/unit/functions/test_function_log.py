@@ -161,12 +161,10 @@ def test_each_question_of_an_operator_is_answered_by_its_query(log, name):
     assert all(None not in (value for key, value in row.items() if key != "fault") for row in found[:1])
 
 
-def test_every_query_is_on_the_page_as_it_is_saved():
+def test_every_query_is_on_the_page():
     page = (ROOT / "docs" / "what-functions-log.md").read_text("utf-8")
     assert saved_queries().keys() == ROWS.keys()
-    for name, query in saved_queries().items():
-        assert "\n| ".join(query.lines) in page, name
-        assert f"`mats/{name}`" in page
+    assert all(f"`mats/{name}`" in page for name in ROWS)
 
 
 # --- metrics ---
