@@ -25,8 +25,6 @@ _GEOGRAPHIES = {
 }
 _TRANSACTED = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
 _DYNAMO_WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}
-_SELECT = re.compile(r'SELECT .+ FROM "(?P<table>[^"]+)" WHERE "id" IN \[[?, ]+\]')
-"""The statements of ours; any other may scan, and is of no table that is known here."""
 _INDEX_READS = ("_search", "_msearch", "_count", "_mget", "_refresh")
 
 
@@ -102,8 +100,6 @@ class Account:
             context = {"events:source": source}
         if service == "dynamodb" and (keys := _leading_keys(json.loads(body))):
             context = {"dynamodb:LeadingKeys": keys}
-        if service == "dynamodb" and operation == "ExecuteStatement":
-            context = {"dynamodb:FullTableScan": str(not _SELECT.fullmatch(json.loads(body)["Statement"])).lower()}
         return Call(service, operation, method, path, tuple(needs), writes, signed_as, body, context)
 
     def _dynamodb(self, operation: str, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -113,9 +109,6 @@ class Account:
             needs = [(_TRANSACTED.get(kind, "GetItem"), part["TableName"]) for kind, part in parts]
         elif "RequestItems" in asked:
             needs = [(operation, table) for table in asked["RequestItems"]]
-        elif "Statement" in asked:
-            select = _SELECT.fullmatch(asked["Statement"])
-            needs = [("PartiQLSelect", select["table"])] if select else [(operation, "*")]
         elif "TableName" in asked:
             index = f"/index/{asked['IndexName']}" if "IndexName" in asked else ""
             needs = [(operation, asked["TableName"] + index)]
