@@ -235,7 +235,7 @@ def suite_of(mutant: Mutant, tree: Path) -> list[str]:
 
 
 def is_killed(tree: Path, tests: Sequence[str]) -> bool:
-    """Whether any of these tests fails in a tree. Raises RuntimeError: they cannot be run."""
+    """Return whether a test fails in the tree. Raises RuntimeError if the tests cannot be run."""
     if not tests:
         return False
     environment = {**os.environ, "PYTHONPATH": f"{tree / CODE.parent}:{tree}", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -50,8 +50,8 @@ class FirstComeGate:
     ) -> None:
         """Refuses newcomers with Overloaded at `longest` in the queue, or if their turn would come after `within_s`.
 
-        When it would come is what the last turns took. As many as are let in at a time may wait in any case, so that
-        turns go on being measured.
+        The wait is estimated from the time that the last turns took. As many as are let in at a time may wait in any
+        case, so that turns go on being measured.
         """
         self._free, self._most, self._longest, self._within_s, self._now = most, most, longest, within_s, now
         self._turn_s = 0.0  # The mean time between turns while others wait

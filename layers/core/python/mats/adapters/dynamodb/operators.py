@@ -16,7 +16,7 @@ _FRESH_MS, _MAX_CACHED = 60_000, 10_000
 
 
 class DynamoCallers:
-    """The audiences of IAM callers, by consistent reads, cached for a minute. Safe to share between threads."""
+    """The audiences of IAM callers, by consistent reads, cached for at most a minute. Safe to share between threads."""
 
     def __init__(self, tables: Tables, table: str, elapsed_ms: Callable[[], float]) -> None:
         self._elapsed_ms = elapsed_ms

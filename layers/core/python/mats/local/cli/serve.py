@@ -354,7 +354,7 @@ def revoke_token(
 ) -> None:
     """Withdraw a token and what was reported with it: running services refuse it at once, and its votes end.
 
-    What an operator confirmed stays. After `--keep-reports`, `mats withdraw token:NAME` withdraws the reports.
+    Reports that an operator confirmed stay. After `--keep-reports`, `mats withdraw token:NAME` withdraws the reports.
     """
     TokenBook(context.obj.home).revoke(name)
     withdrawn = 0

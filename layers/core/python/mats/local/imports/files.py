@@ -130,7 +130,7 @@ def _translate_errors(name: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """What the system says of a file, or what its archive does, and what to do."""
+    """The reason that a file or an archive cannot be read, and what to do."""
     said = error.strerror if isinstance(error, OSError) else None
     return f"{said}; check its path and rights" if said else f"{error}; pack it again"
 

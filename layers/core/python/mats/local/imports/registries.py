@@ -98,7 +98,7 @@ class McpRegistry:
 
 
 class Cards(NamedTuple):
-    """What kind of card is looked for, and where."""
+    """A kind of card, and the addresses to try for it."""
 
     what: str
     is_one: Callable[[Json], bool]
