@@ -115,7 +115,7 @@ class Recordings:
         return {row["query_id"]: row.get("commit", FIRST) for row in rows if row["set"] == name}
 
     @property
-    def written(self) -> Collection[str]:
+    def written_ids(self) -> Collection[str]:
         """The ids of the registrations that have a recorded description."""
         return self._descriptions.keys()
 

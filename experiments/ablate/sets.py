@@ -27,6 +27,7 @@ from experiments.ablate.measure import (
     ranked_ids,
     share_in_five,
 )
+from experiments.data.sets import OPERATIONS, VENDORS
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
@@ -92,9 +93,6 @@ class OpenSet:
         """The comparison of one policy on these requests."""
         return compare_all(self.ask(queries, policy), part, what, self.dataset.name, value)
 
-
-OPERATIONS = Path(__file__).parents[1] / "data" / "operations"
-VENDORS = ("box", "discord", "xero", "digitalocean", "intercom", "slack")
 
 Probe = Callable[[OpenSet], Iterator[Comparison]]
 

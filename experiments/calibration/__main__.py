@@ -10,16 +10,19 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mats
 from experiments.calibration.scale import candidate_scores, fit, fit_spread
-from experiments.calibration.thresholds import fit_match, fit_weak, halves, relevance_scores, verdict_rates
-from experiments.data.sets import FOUR_KINDS, sets_in
+from experiments.calibration.thresholds import fit_match, fit_weak, halves, join, relevance_scores, verdict_rates
+from experiments.data.sets import FOUR_KINDS, operations, sets_in
 from experiments.fresh import write_results
 from experiments.report.results import load_results
 from mats.adapters.opensearch.mapping import VERSION
+from mats.adapters.sqlite.index import SqliteIndex
+from mats.bootstrap.models import load_calibration, model_of
 from mats.domain.search.scale import Scale
 from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
 from mats.evaluation.systems.models import Models
@@ -33,34 +36,33 @@ _LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
+    parser.add_argument("--keep-scale", action="store_true", help="fit the thresholds only, for the scale in use")
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
     table = json.loads(_TABLE.read_text(encoding="utf-8"))
     try:
         datasets = {name: load(chosen.data / name) for name in sets_in(chosen.data)}
     except DatasetInvalid as error:
         parser.error(str(error))
-    kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets] or list(datasets.values())
+    kinds = [datasets[name] for name in FOUR_KINDS.values() if name in datasets]
     models = Models(settings)
-    index, scale, grids = _fit_scale(list(datasets.values()), models)
+    index, scale, grids = _kept_scale(models) if chosen.keep_scale else _fit_scale(list(datasets.values()), models)
     report: dict[str, Any] = {}
-    for key, encoder in ((encoder_key(settings), models.encoder), ("none", None)):
-        fitted, tested = halves([relevance_scores(dataset, models.offline, encoder, scale) for dataset in kinds])
+    fitted_to = [(model_of(models.encoder.name), models.encoder)] if models.encoder else []
+    for key, encoder in (*fitted_to, ("none", None)):
+        measure = partial(relevance_scores, settings=models.offline, encoder=encoder, scale=scale)
+        real = [join(list(map(measure, operations("open"))))] if kinds else []
+        fitted, tested = halves([*map(measure, kinds or datasets.values()), *real])
         weak, match = fit_weak(fitted), fit_match(fitted)
         thresholds = {"weak": round(weak, 3), "match": round(max(weak, match, _LEAST_MATCH), 3)}
         table[f"{index}/{key}"] = {"scale": asdict(scale), "thresholds": thresholds}
         report[key] = {
             **thresholds,
-            "fitted": verdict_rates(fitted, weak, match),
-            "tested": verdict_rates(tested, weak, match),
+            "fitted": verdict_rates(fitted, **thresholds),
+            "tested": verdict_rates(tested, **thresholds),
         }
     write_results("calibration", {"scale": asdict(scale), "sets": list(datasets), **grids, "verdict": report})
     _write_table(table)
     sys.stdout.write(json.dumps(report) + "\n")
-
-
-def encoder_key(settings: Settings) -> str:
-    """The encoder's key in the table: its model, without weights, precision and dimension."""
-    return Path(settings.encoder).name
 
 
 def _write_table(table: dict[str, Any]) -> None:
@@ -75,6 +77,14 @@ def _write_table(table: dict[str, Any]) -> None:
         for key, row in local.items()
     }
     _TABLE.write_text(json.dumps({**local, **scaled}, indent=1) + "\n", encoding="utf-8")
+
+
+def _kept_scale(models: Models) -> tuple[str, Scale, dict[str, Any]]:
+    """The name of the index, the scale in use, and the grids that it was chosen from."""
+    index, encoder = SqliteIndex.name, models.encoder
+    results = load_results("calibration")
+    scale = load_calibration(index, encoder.name if encoder else "none").scale
+    return index, scale, {name: results[name] for name in ("grid", "spread")}
 
 
 def _fit_scale(datasets: Sequence[Dataset], models: Models) -> tuple[str, Scale, dict[str, Any]]:

@@ -1,8 +1,9 @@
 """Thresholds of the verdict, fitted on one half of the queries and tested on the other.
 
 In scope are the judged queries; out of scope are the same queries over a registry without their gold, and gibberish.
-`weak` is the highest threshold at which at most 5 % of in-scope queries get `none`; `match` is the lowest at which at
-least 80 % of the in-scope queries it accepts have gold in their list, and not below what small registries need.
+`weak` is the highest threshold at which of no set more than 5 % of the in-scope queries that find anything get `none`;
+`match` is the lowest at which at least 80 % of the in-scope queries it accepts have gold in their list, and not below
+what small registries need.
 """
 
 import random
@@ -14,6 +15,7 @@ import numpy as np
 
 from mats.domain.search.query import Query
 from mats.domain.search.scale import Scale
+from mats.domain.search.verdict import NOTHING
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
@@ -52,10 +54,14 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
 
 
 def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
-    """The relevance of the most relevant candidate, and whether gold is among the candidates (1 or 0)."""
-    ranked = discover.answer(Query(query=query.text[:2_000])).ranked
-    best = max((result.relevance for result in ranked), default=0.0)
-    return best, float(any(result.id in query.relevant for result in ranked))
+    """The relevance of the most relevant candidate, and whether gold is among the candidates (1 or 0).
+
+    The relevance is 0 where nothing can be relevant.
+    """
+    answer = discover.answer(Query(query=query.text[:2_000]))
+    counts = answer.trace.thresholds != NOTHING
+    best = max((result.relevance for result in answer.ranked if counts), default=0.0)
+    return best, float(any(result.id in query.relevant for result in answer.ranked))
 
 
 def _gibberish(seed: str) -> list[JudgedQuery]:
@@ -70,6 +76,11 @@ def _gibberish(seed: str) -> list[JudgedQuery]:
     return [JudgedQuery(f"nonsense-{i}", text, frozenset()) for i, text in enumerate(texts)]
 
 
+def join(sets: Sequence[Scores]) -> Scores:
+    """The scores of several sets as those of one."""
+    return {key: np.concatenate([scores[key] for scores in sets]) for key in sets[0]}
+
+
 def halves(sets: Sequence[Scores]) -> tuple[list[Scores], list[Scores]]:
     """The even and the odd queries of every set."""
     even, odd = ([{key: each[start::2] for key, each in scores.items()} for scores in sets] for start in (0, 1))
@@ -77,9 +88,10 @@ def halves(sets: Sequence[Scores]) -> tuple[list[Scores], list[Scores]]:
 
 
 def fit_weak(sets: Sequence[Scores]) -> float:
-    """The highest threshold below which at most 5 % of in-scope queries lie, on average over the sets."""
+    """The highest threshold below which at most 5 % of any set's in-scope queries lie, of those that find anything."""
     candidates = np.linspace(0, 1, 1_001)
-    rejected = np.array([np.mean([(s["good"] < t).mean() for s in sets]) for t in candidates])
+    found = [s["good"][s["good"] > 0] for s in sets]
+    rejected = np.array([max((best < t).mean() for best in found if len(best)) for t in candidates])
     return float(candidates[rejected <= _MAX_REJECTED][-1])
 
 

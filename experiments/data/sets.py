@@ -1,13 +1,25 @@
 """The judged data sets of the experiments, by folder."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import Fault
-from mats.evaluation.data.datasets import DatasetInvalid
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, load
 
 SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", "sparse-tools", "sparse-rotbench")
 FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
+
+OPERATIONS = Path(__file__).parent / "operations"
+VENDORS = ("box", "discord", "xero", "digitalocean", "intercom", "slack")
+
+
+def operations(half: Literal["open", "kept"]) -> Iterator[Dataset]:
+    """The operations of each vendor, with the requests of one half."""
+    for vendor in (load(OPERATIONS / name) for name in VENDORS):
+        yield replace(vendor, queries=[query for query in vendor.queries if query.source.endswith(half)])
 
 
 def sets_in(folder: Path) -> list[str]:

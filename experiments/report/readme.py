@@ -3,14 +3,13 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from experiments.ablate.sets import VENDORS
+from experiments.data.sets import VENDORS
 from experiments.report.cells import MATCHED, gained_lost
 from experiments.report.policies import table as policy_table
 from experiments.report.results import load_results, paper
@@ -21,7 +20,6 @@ from mats.bootstrap.models import RERANKED, load_calibration
 from mats.evaluation.results import Json
 from mats.local.cli.search import answer_lines
 from mats.resources import REPOSITORY
-from mats.usecases.discover import Discover
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
@@ -257,13 +255,12 @@ def _peers() -> str:
 def _verdicts() -> str:
     """The thresholds of verdicts as they are served, and how they were fitted."""
     fitted = load_results("calibration")
-    encoder, tested = next((name, one["tested"]["told"]["good"]["none"]) for name, one in fitted["verdict"].items())
+    encoder, tested = next((name, one["tested"]["told"]) for name, one in fitted["verdict"].items())
     return _template("verdicts").format(
         reranked=RERANKED,
         hybrid=load_calibration("sqlite-bm25-1", encoder).thresholds,
         encoder=encoder,
-        depth=next(field.default for field in fields(Discover) if field.name == "depth"),
-        tested=100 * tested,
+        **{name: 100 * told["none"] for name, told in tested.items()},
         sets=NUMBERS[len(fitted["sets"])],
         commit=fitted["provenance"]["commit"],
     )

@@ -4,26 +4,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from experiments.ablate.sets import OPERATIONS, VENDORS
 from experiments.context import ExperimentContext
+from experiments.data.sets import operations
 from experiments.experiment import Asked, Experiment, Panel, arms
 from experiments.measures import ranking
 from experiments.report.cells import TableForm, percent, share
 from experiments.studies.main import OURS, PLAIN_BM25
 from mats.domain.search.verdict import Verdict
-from mats.evaluation.data.datasets import load
 
 ALL = "all"
 
 
 def _panels(context: ExperimentContext) -> Iterator[Panel]:
     """The requests of each sort, each over the registry of its vendor; then all of them."""
-    vendors = [load(OPERATIONS / name) for name in VENDORS]
+    vendors = list(operations("kept"))
     for sort in ("exact", "paraphrase", "question", ALL):
         yield Panel(sort, tuple(
             replace(vendor, queries=[
-                query for query in vendor.queries
-                if query.source.endswith("kept") and query.relevant and sort in (ALL, query.source.partition(",")[0])
+                query for query in vendor.queries if sort in (ALL, query.source.partition(",")[0])
             ])
             for vendor in vendors
         ))  # fmt: skip

@@ -17,7 +17,7 @@ _SETS = ("tools", "sparse-tools", "mcp-tools-closed", "agents", "models")
 
 def _panels(context: ExperimentContext) -> Iterator[Panel]:
     """Of each set and together: the queries for what was written, and all others."""
-    ids = frozenset(Recordings(context.data / "recorded").written)
+    ids = frozenset(Recordings(context.data / "recorded").written_ids)
     parts: dict[str, list[Panel]] = {"written": [], "others": []}
     for dataset in (context.dataset(name) for name in context.sets if name in _SETS):
         written = {query.id for query in dataset.queries if query.relevant & ids}

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from experiments.calibration import __main__ as command
-from experiments.calibration.__main__ import encoder_key
 from experiments.calibration.scale import TRUSTED, CandidateScores, fit, fit_spread
 from mats.bootstrap import models as calibration
 from mats.bootstrap.models import load_calibration
 from mats.domain.search.trace import CalibrationSource
 from mats.evaluation.data.datasets import JudgedSet, write
-from mats.settings import Settings
 from tests.aws.bedrock import BedrockServer
 
 TITAN = "amazon.titan-embed-text-v2:0"
@@ -25,19 +23,19 @@ ROW = {
 
 
 @pytest.mark.parametrize(
-    ("encoder", "name"),
+    ("model", "name"),
     [
         ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2-53aa5117-int8"),
-        ("BAAI/bge-small-en-v1.5", "bge-small-en-v1.5-0123abcd-fp32"),
-        ("/models/bge-small-en-v1.5", "bge-small-en-v1.5-0123abcd-int8"),
+        ("multilingual-all-MiniLM-L6-v2", "multilingual-all-MiniLM-L6-v2-53aa5117-int8-universal-0db566fd"),
+        ("bge-small-en-v1.5", "bge-small-en-v1.5-0123abcd-int8-prefixed"),
         ("amazon.titan-embed-text-v2:0", "amazon.titan-embed-text-v2:0-1024"),
         ("none", "none"),
     ],
 )
-def test_fitted_constants_are_found(monkeypatch, encoder, name):
+def test_fitted_constants_are_found(monkeypatch, model, name):
     table = {
         "sqlite-bm25-1/some-other": {**ROW, "scale": {**ROW["scale"], "c": 99.0}},
-        f"sqlite-bm25-1/{encoder_key(Settings(encoder=encoder, bedrock=True))}": ROW,
+        f"sqlite-bm25-1/{model}": ROW,
     }
     monkeypatch.setattr(calibration, "packaged_text", lambda _: json.dumps(table))
     found = load_calibration("sqlite-bm25-1", name)

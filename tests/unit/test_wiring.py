@@ -163,9 +163,9 @@ def test_verdicts_use_the_thresholds_of_what_was_searched(offline, tmp_path: Pat
     encoder.name = "all-MiniLM-L6-v2"
     with_vectors = replace(system, models=replace(system.models, given_encoder=encoder)).discover.thresholds
     of_both, of_words = (load_calibration(index, encoder).thresholds for encoder in ("all-MiniLM-L6-v2", "none"))
-    assert with_vectors.of(reranked=False, searched=1) == of_both != of_words
-    assert with_vectors.of(reranked=False, searched=0) == of_words
-    assert with_vectors.of(reranked=True, searched=1) == RERANKED
+    assert with_vectors.of(reranked=False, compared=True, understood=True) == of_both != of_words
+    assert with_vectors.of(reranked=False, compared=False, understood=True) == of_words
+    assert with_vectors.of(reranked=True, compared=True, understood=False) == RERANKED
     system.close()
 
 

@@ -19,7 +19,7 @@ from mats.domain.search.signals import (
     shares,
     weighted_mean,
 )
-from mats.domain.search.verdict import Thresholds, Verdict, VerdictThresholds
+from mats.domain.search.verdict import Thresholds, Verdict
 
 LLM, BM25, QUALITY, INTENT, RETRIEVAL = Signal.LLM, Signal.BM25, Signal.QUALITY, Signal.INTENT, Signal.RETRIEVAL
 MEASURED = (LLM, BM25, QUALITY, INTENT)
@@ -150,13 +150,6 @@ def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
 def test_the_verdict_follows_the_most_relevant_candidate():
     found = [Thresholds(match=0.7, weak=0.4).verdict(best) for best in (None, 0.0, 0.39, 0.4, 0.69, 0.7, 1.0)]
     assert found == [Verdict.NONE] * 3 + [Verdict.WEAK] * 2 + [Verdict.MATCH] * 2
-
-
-@pytest.mark.parametrize(("searched", "weak"), [(1.0, 0.3), (0.9, 0.243), (0.5, 0.1), (0.06, 0.1)])
-def test_among_fewer_capabilities_less_is_a_weak_match_and_a_match_the_same(searched: float, weak: float):
-    small = Thresholds(match=0.7, weak=0.3)
-    among = VerdictThresholds(reranked=small, hybrid=small, lexical=small).of(reranked=False, searched=searched)
-    assert (among.match, among.weak) == (0.7, pytest.approx(weak))
 
 
 WEIGHTS = {"name": 1.0, "other": 0.5}

@@ -14,6 +14,7 @@ from mats.domain.text.words import (
     clean,
     clip,
     first_sentence,
+    has_words,
     index_terms,
     is_readable,
     opening,
@@ -279,6 +280,23 @@ def test_the_first_sentence_ends_where_it_ends(text, first):
 )
 def test_text_that_is_spelled_or_split_is_not_read(words, pieces, readable):
     assert is_readable(words, pieces) is readable
+
+
+@pytest.mark.parametrize(
+    ("words", "pieces", "expected"),
+    [
+        (["refund", "a", "payment"], ["ref", "und", "a", "payment"], True),
+        (["kubectl", "rollout", "restart"], ["ku", "be", "ct", "l", "roll", "out", "restart"], True),
+        (["xqzv", "blorp"], ["x", "q", "z", "v", "blo", "rp"], False),
+        (["xqzv", "x2"], ["x", "q", "z", "v", "x", "2"], False),
+        (["天气"], ["天", "", ""], True),
+        (["погода"], ["п", "о", "г", "о", "да"], True),
+        (["42"], ["42"], True),
+        ([], [], True),
+    ],
+)
+def test_latin_letters_that_fall_apart_are_no_words(words, pieces, expected):
+    assert has_words(words, pieces) is expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 from array import array
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +17,7 @@ from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.signals import Signal
 from mats.domain.search.trace import RerankStats
-from mats.domain.search.verdict import Verdict
+from mats.domain.search.verdict import Thresholds, Verdict
 from mats.ports import RerankResult, Stored
 from mats.usecases.discover import Discover
 from mats.usecases.recent import Recent, RecentVectors
@@ -278,6 +278,15 @@ def test_results_below_min_relevance_are_left_out_but_ranked():
         assert shortlist.verdict == everything.verdict
 
 
+@pytest.mark.parametrize(("best", "shown"), [(0.9, 2), (0.1, 3)])
+def test_what_is_hardly_relevant_beside_the_best_is_left_out_with_the_weak_ones(best: float, shown: int):
+    discover = discover_over(indexed(*THREE), reranker=scored(best, 0.06, 0.05))
+    discover = replace(discover, thresholds=replace(discover.thresholds, reranked=Thresholds(match=0.7, weak=0.01)))
+    assert len(discover.answer(Query(query="money back", min_relevance="weak")).results) == shown
+    steps = ["money back", "an address"]
+    assert len(discover.answer(Query(queries=steps, min_relevance="weak")).results) == 3
+
+
 @pytest.mark.parametrize(
     ("encoder", "degraded", "without"),
     [(None, (), ("neural", "llm")), (FakeEncoder(broken=True), ("neural",), ("llm",))],
@@ -396,9 +405,13 @@ class OfOneLanguage(FakeEncoder):
     """Reads every text or none."""
 
     readable: bool = False
+    worded: bool = True
 
     def reads(self, text: str) -> bool:
         return self.readable
+
+    def has_words(self, text: str) -> bool:
+        return self.worded
 
 
 def unread(index: MemoryIndex) -> Discover:
@@ -416,6 +429,37 @@ def test_a_query_that_the_encoder_does_not_read_is_never_told_none():
     assert unread(indexed(*THREE)).answer(Query(query=THREE[0].name)).verdict is Verdict.MATCH
     warm = a_profile(name="warm", description="turn the heating on", examples=("Heizung einschalten",))
     assert unread(indexed(*THREE, warm)).answer(Query(query="Heizung einschalten")).verdict is Verdict.MATCH
+
+
+TORN = OfOneLanguage(readable=True, worded=False)
+
+
+def over_three(encoder: FakeEncoder, *, reranker: ScriptedReranker | None = None, **failing: Exception) -> Discover:
+    """Search over three capabilities, each of which any vector makes a weak match."""
+    index = indexed(*THREE)
+    for method, error in failing.items():
+        setattr(index, method, raising(error))
+    discover = discover_over(index, encoder=encoder, reranker=reranker)
+    return replace(discover, thresholds=replace(discover.thresholds, hybrid=Thresholds(match=0.99, weak=0.0)))
+
+
+LIKED = ScriptedReranker(lambda query, candidates: RerankResult(scores=(0.9,) * len(candidates)))
+
+
+@pytest.mark.parametrize(
+    ("discover", "text", "verdict"),
+    [
+        (over_three(TORN), "xqzv blorp", Verdict.NONE),
+        (over_three(OfOneLanguage(readable=True)), "xqzv blorp", Verdict.WEAK),
+        (over_three(ENCODER), "xqzv blorp", Verdict.WEAK),
+        (over_three(TORN), "xqzv refund", Verdict.WEAK),
+        (over_three(TORN, lexical=DependencyFailed("down")), "xqzv blorp", Verdict.WEAK),
+        (over_three(TORN, reranker=LIKED), "xqzv blorp", Verdict.MATCH),
+    ],
+    ids=["gibberish", "words", "unknown encoder", "a word of the registry", "words not searched", "reranked"],
+)
+def test_what_has_no_word_of_the_registry_and_none_of_a_language_is_told_none(discover, text, verdict):
+    assert discover.answer(Query(query=text)).verdict is verdict
 
 
 STRIPE = [a_profile(namespace="com.stripe.mcp", name=name, description="pay") for name in ("charge", "payout")]

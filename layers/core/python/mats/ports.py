@@ -59,6 +59,9 @@ class LanguageBound(Protocol):
     def reads(self, text: str) -> bool:
         """True if its vocabulary covers the language of a text."""
 
+    def has_words(self, text: str) -> bool:
+        """False if a text falls apart into pieces of its vocabulary, as random letters do."""
+
 
 class Writer(Protocol):
     """The enrichment LLM."""

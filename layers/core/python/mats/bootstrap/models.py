@@ -217,6 +217,11 @@ _BUILD = re.compile(r"-([0-9a-f]{8}-.+|\d+)$")
 """What the name of an encoder has after its model: the digest of its weights and their precision, or its dimension."""
 
 
+def model_of(encoder: str) -> str:
+    """The model of an encoder: its name without weights, precision and dimension."""
+    return _BUILD.sub("", encoder)
+
+
 def load_calibration(index: str, encoder: str) -> Calibration:
     """The constants for an index and an encoder, by the encoder's model: with any weights, precision and dimension.
 
@@ -225,7 +230,7 @@ def load_calibration(index: str, encoder: str) -> Calibration:
     """
     table = json.loads(packaged_text("calibration.json"))
     wanted = f"{index}/{encoder}"
-    fitted = next((key for key in (wanted, f"{index}/{_BUILD.sub('', encoder)}") if key in table), None)
+    fitted = next((key for key in (wanted, f"{index}/{model_of(encoder)}") if key in table), None)
     known = fitted or next((key for key in table if key.startswith(f"{index}/")), next(iter(table)))
     row = table[known]
     if fitted is None:

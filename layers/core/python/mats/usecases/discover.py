@@ -77,8 +77,11 @@ class Discover:
         complete = receipts.begin(query_id, query, found, caller, audiences, run) if receipts else None
         judge = self.rerank.begin(query.text, found.profiles, run, {"query_id": query_id, "request_id": request_id})
         candidates, steps = self._measure(found, run)
-        opinion, searched = judge(), min(1.0, found.depth / self.depth)
-        thresholds = self.thresholds.of(reranked=bool(opinion.scores), searched=searched)
+        opinion = judge()
+        understood = found.may_have_terms or self.language is None or self.language.has_words(query.text)
+        thresholds = self.thresholds.of(
+            reranked=bool(opinion.scores), compared=found.has_cosines, understood=understood
+        )
         ranked = Ranked.of(candidates, opinion, self.scoring, thresholds)
         for policy in self.policies:
             ranked = policy.arrange(ranked)

@@ -65,9 +65,13 @@ class Found:
         return self.hits[0].vector if self.hits[0] else None
 
     @property
-    def depth(self) -> int:
-        """The most hits of neural search for any of the texts."""
-        return max((len(each.cosine) for each in self.hits if each), default=0)
+    def has_cosines(self) -> bool:
+        return any(each.cosine for each in self.hits if each)
+
+    @property
+    def may_have_terms(self) -> bool:
+        """False if lexical search answered, and no registration has a word of the request."""
+        return any(each.bm25 is None or each.bm25 for each in self.hits if each)
 
 
 def check_sides(

@@ -20,7 +20,7 @@ from mats.adapters.encoder.weights import FILES, MINILM, PROMPTS, WEIGHTS, Encod
 from mats.adapters.threads import DaemonThreads, cores, yield_to_others
 from mats.domain.errors import DependencyFailed
 from mats.domain.search.lookups import Vector
-from mats.domain.text.words import is_readable, spelled_words
+from mats.domain.text.words import has_words, is_readable, spelled_words
 from mats.settings import DEFAULT_ENCODER
 
 _CORES_OF_ONE = 2
@@ -142,11 +142,15 @@ class LocalEncoder:
         """A small vocabulary is of one language: judged by the pieces into which it cuts the text."""
         if self._tokenizer.get_vocab_size() >= _MANY_LANGUAGES:
             return True
+        return is_readable(spelled_words(text), self._pieces(text))
+
+    def has_words(self, text: str) -> bool:
+        return has_words(spelled_words(text), self._pieces(text))
+
+    def _pieces(self, text: str) -> list[str]:
+        """The pieces of a text without marks of their place; an unknown one is empty."""
         tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
-        pieces = ("" if token in _UNKNOWN else token.removeprefix("##").strip(_SPACE) for token in tokens)
-        return is_readable(
-            spelled_words(text), [piece for token, piece in zip(tokens, pieces, strict=True) if token != _SPACE]
-        )
+        return ["" if t in _UNKNOWN else t.removeprefix("##").strip(_SPACE) for t in tokens if t != _SPACE]
 
     def encode_query(self, text: str) -> Vector:
         return self._encode_all([self._prefixes[0] + text])[0]

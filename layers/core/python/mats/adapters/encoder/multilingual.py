@@ -40,6 +40,9 @@ class MultilingualEncoder:
     def reads(self, text: str) -> bool:
         return self.english.reads(text) or self.others.reads(text)
 
+    def has_words(self, text: str) -> bool:
+        return self.english.has_words(text) or self.others.has_words(text)
+
     def encode_query(self, text: str) -> Vector:
         if self.english.reads(text):
             return self.english.encode_query(text) + array("f", bytes(4 * self.others.dimension))

@@ -17,7 +17,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from mats.adapters.encoder.weights import UNIVERSAL, EncoderMissing, folder_of
 from mats.domain.search.lookups import Vector
-from mats.domain.text.words import separate_cjk
+from mats.domain.text.words import has_words, separate_cjk, spelled_words
 
 Floats = npt.NDArray[np.float32]
 
@@ -56,8 +56,15 @@ class UniversalEncoder:
 
     def reads(self, text: str) -> bool:
         """False if most of a text falls apart into single letters, as scripts do that it was not trained on."""
-        pieces = [piece for token in self._tokenizer.encode(text).tokens if (piece := token.strip(_SPACE))]
+        pieces = self._pieces(text)
         return 2 * sum(map(_is_lost, pieces)) <= len(pieces)
+
+    def has_words(self, text: str) -> bool:
+        """As the local encoder's."""
+        return has_words(spelled_words(text), self._pieces(text))
+
+    def _pieces(self, text: str) -> list[str]:
+        return [piece for token in self._tokenizer.encode(text).tokens if (piece := token.strip(_SPACE))]
 
     def encode_query(self, text: str) -> Vector:
         return self.encode_documents([text])[0]

@@ -111,9 +111,9 @@ class Query(RequestModel):
     )
     min_relevance: Relevance | None = Field(
         default=None,
-        description="Only results of at least this relevance, 0 to 1; `weak`: that of a verdict `weak`, and with the "
-        "verdict `none` the nearest three. Default: all; with a `format`: `weak`. With a `format`, the verdict `none` "
-        "has no tools at any value; `notes` name the nearest.",
+        description="Only results of at least this relevance, 0 to 1; `weak`: that of a verdict `weak`, at least 6 % "
+        "of the best; with the verdict `none` the nearest three. Default: all; with a `format`: `weak`. With a "
+        "`format`, the verdict `none` has no tools at any value; `notes` name the nearest.",
     )
     explain: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Say for each result which words matched in which fields."

@@ -20,6 +20,7 @@ T = TypeVar("T", bound=Hashable)
 
 _MOST_ALTERNATES = 10
 NEAREST = "nearest, probably not it:"  # Of a note on such an answer, its first words
+_BESIDE = 0.06  # Share of the best relevance from which on a result is worth reading beside it
 _NEAREST, _LONGEST_ID = 3, 100
 """Of an answer with the verdict `none`: results that are shown or named, namespaces to try; characters of an id."""
 
@@ -91,6 +92,11 @@ class Steps:
     def of(self, number: int, results: Sequence[Result]) -> list[Result]:
         return [result for result in results if number in self.served.get(result.id, ())]
 
+    def least_best(self, results: Sequence[Result]) -> float:
+        """The best relevance for the step that is served least well; 0 if none is served."""
+        best = (best_relevance(self.of(number, results)) for number in range(len(self.texts)))
+        return min((each for each in best if each is not None), default=0.0)
+
     def in_turn(self, results: Sequence[Result]) -> Sequence[Result]:
         """Those of every step in turn, in the order of their best; then those that serve none."""
         if len(self.texts) == 1:
@@ -150,7 +156,7 @@ def present(
         return Verdict.WEAK if foreign and results and not spelled else thresholds.verdict(best_relevance(results))
 
     doubted = foreign and thresholds.verdict(best_relevance(results)) is Verdict.NONE
-    weak = 0.0 if doubted else thresholds.weak
+    weak = 0.0 if doubted else max(thresholds.weak, _BESIDE * steps.least_best(results))
     least = weak if query.min_relevance == "weak" else query.min_relevance or 0.0
     kept = [result for result in results if result.relevance >= least]
     if query.min_relevance == "weak" and not kept:

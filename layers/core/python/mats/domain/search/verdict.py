@@ -1,6 +1,6 @@
 """The verdict: whether the registry has a capability for the request."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
@@ -13,9 +13,6 @@ class Verdict(StrEnum):
     MATCH = "match"
     WEAK = "weak"
     NONE = "none"
-
-
-_LEAST_SHARE = 1 / 3  # Of the threshold of a weak match, in the smallest registries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +29,10 @@ class Thresholds:
         return Verdict.MATCH if best >= self.match else Verdict.WEAK
 
 
+NOTHING = Thresholds(match=1.0, weak=1.0)
+"""No candidate is relevant; a relevance is below 1."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictThresholds:
     """The thresholds of each kind of relevance: the reranker's scores, both sides of retrieval, words alone."""
@@ -40,12 +41,14 @@ class VerdictThresholds:
     hybrid: Thresholds
     lexical: Thresholds
 
-    def of(self, *, reranked: bool, searched: float) -> Thresholds:
-        """The thresholds of a reranked answer, else of one with neural hits, else of one without (`searched` is 0).
+    def of(self, *, reranked: bool, compared: bool, understood: bool) -> Thresholds:
+        """The thresholds of a reranked answer, else of one with cosines (`compared`), else of one by words alone.
 
-        `searched` is the size of the registry as a part of one that is not small: in a small one less is by chance.
-        docs/decisions/0017.
+        What is not `understood`, because it has no word of a registration and no word of a language, is compared with
+        everything alike: without a reranker, nothing is relevant to it.
         """
-        if reranked or not searched:
-            return self.reranked if reranked else self.lexical
-        return replace(self.hybrid, weak=self.hybrid.weak * max(_LEAST_SHARE, searched**2))
+        if reranked:
+            return self.reranked
+        if not understood:
+            return NOTHING
+        return self.hybrid if compared else self.lexical

@@ -331,6 +331,20 @@ def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
     return not foreign and (split < _SPLIT or all(map(str.isascii, spoken)))
 
 
+_TORN = 2.5
+"""Pieces per word from which on Latin letters are no words: judged requests have 1 to 2.3, random letters 2.7 to 5."""
+
+
+def has_words(words: Sequence[str], pieces: Sequence[str]) -> bool:
+    """False if a text, of these words in lower case, is Latin letters that a vocabulary knows in pieces only.
+
+    `pieces` as for `is_readable`.
+    """
+    spoken = [word for word in words if word.isalpha()]
+    letters = [piece for piece in pieces if not piece or piece.isalpha()]
+    return not spoken or len(letters) < _TORN * len(spoken) or not all(map(str.isascii, spoken))
+
+
 def may_be_foreign(words: Collection[str]) -> bool:
     """True if words in lower case are without function words of English, and some are of another language or script."""
     return ENGLISH_WORDS.isdisjoint(words) and (not FOREIGN_WORDS.isdisjoint(words) or not all(map(str.isascii, words)))

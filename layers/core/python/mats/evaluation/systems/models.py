@@ -177,6 +177,9 @@ class CachedEncoder(WrappedEncoder):
     def reads(self, text: str) -> bool:
         return not isinstance(self.encoder, LanguageBound) or self.encoder.reads(text)
 
+    def has_words(self, text: str) -> bool:
+        return not isinstance(self.encoder, LanguageBound) or self.encoder.has_words(text)
+
     def encode_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]
         vectors = {key: vector for key in keys if (vector := self._get(key)) is not None}

@@ -29,6 +29,7 @@ from mats.local.cli.import_ import service_at
 from mats.ports import Answered, Observation
 from mats.settings import Settings
 
+_REPORTS = {"match": "--succeeded ID", "weak": "--succeeded ID, or --missing WHAT", "none": "--missing WHAT"}
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
@@ -147,8 +148,8 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
     yield _footer(answer, explain=explain, why_degraded=why_degraded)
     yield from _left_out(answer)
     if reports:
-        outcome = "--missing WHAT" if answer["verdict"] == "none" else "--succeeded ID"
-        yield Text(f"Report what happened: mats feedback {answer['query_id']} {outcome}", style="dim")
+        report = f"Report what happened: mats feedback {answer['query_id']} {_REPORTS[answer['verdict']]}"
+        yield Text(report, style="dim")
 
 
 def _left_out(answer: dict[str, Any]) -> Iterator[Text]:
