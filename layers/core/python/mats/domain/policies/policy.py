@@ -45,8 +45,8 @@ class Ask:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text as searched and as encoded, and its rewrites in synonyms."""
-        return *dict.fromkeys((self.searched, self.plain)), *self.words.rewrites
+        """The text as searched and as encoded."""
+        return self.searched, self.plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
