@@ -21,14 +21,13 @@ class Spelling(Policy):
     reads: ClassVar = ("read",)
 
     def read(self, ask: Ask, index: Lookups) -> tuple[Ask, None]:
-        unknown = [] if ask.foreign else may_be_misspelt(ask.searched)
-        meant = index.spellings(unknown, ask.admitted) if unknown else {}
+        words = [] if ask.foreign else may_be_misspelt(ask.searched)
+        meant = index.spellings(words, ask.admitted) if words else {}
         if not meant:
             return ask, None
         guessed = query_terms(" ".join(meant.values()))
         notes = [f"reads {word} as {near}" for word, near in meant.items()]
-        words, plain = replace(ask.words, guessed=guessed), _correct(ask.plain, meant)
-        return replace(ask, words=words, plain=plain, notes=(*ask.notes, *notes)), None
+        return replace(ask, guessed=guessed, plain=_correct(ask.plain, meant), notes=(*ask.notes, *notes)), None
 
 
 def may_be_misspelt(text: str) -> list[str]:
