@@ -28,7 +28,6 @@ from mats.domain.policies.rated import Rated
 from mats.domain.policies.seniority import Seniority
 from mats.domain.policies.spelling import Spelling
 from mats.domain.search.lookups import Vector
-from mats.ports import Clock
 from mats.ports import Memory as Remembered
 
 NAMES = tuple(
@@ -44,9 +43,8 @@ NAMES = tuple(
 def policies_of(
     *,
     unrated: int,
-    clock: Clock,
     encode: Callable[[str], Vector] | None = None,
-    memory: Remembered | None,
+    memory: Remembered | None = None,
 ) -> tuple[Policy, ...]:
     """The policies; those that lack what they read are left out. `unrated` is the trust of an unrated profile."""
     found: tuple[Policy | None, ...] = (

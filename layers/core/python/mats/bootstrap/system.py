@@ -126,7 +126,6 @@ class System(Generic[S_co]):
             rerank=Rerank(reranker=self.models.reranker),
             policies=policies_of(
                 unrated=TRUST.unrated_trust,
-                clock=self.clock,
                 encode=recent.encode_query if recent else None,
                 memory=memory,
             ),
