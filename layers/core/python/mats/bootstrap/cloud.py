@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import Retention, SystemClock
-from mats.adapters.dynamodb.operators import DynamoCallers
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
-from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.system import Stores, System, observers_of
