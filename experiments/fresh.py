@@ -27,13 +27,13 @@ _ANSWER = tuple(
         "domain/profile/index_keys.py", "domain/profile/profile.py", "domain/profile/wording.py",
         "domain/protocols/catalogue.py", "domain/protocols/descriptors.py", "domain/protocols/operation_words.py",
         "domain/search/*.py", "domain/text/acts.py",
-        "domain/text/common_words.py", "domain/text/variants.py", "domain/text/words.py",
+        "domain/text/common_words.py", "domain/text/spelling.py", "domain/text/words.py",
         "usecases/discover.py", "usecases/found.py", "adapters/sqlite/index.py", "adapters/sqlite/matrix.py",
         "adapters/sqlite/postings.py", "adapters/encoder/*.py",
     )
 )  # fmt: skip
 """What decides which results an answer has, without a language model."""
-_TOLD = tuple(f"{_MATS}/domain/policies/{name}.py" for name in ("lessons", "memory", "synonyms"))
+_TOLD = tuple(f"{_MATS}/domain/policies/{name}.py" for name in ("lessons", "memory"))
 """Policies that do nothing where operators and callers have told nothing, as in most experiments."""
 _STORE = tuple(f"{_MATS}/{name}" for name in ("adapters/sqlite/*.py", "adapters/encoder/*.py", "usecases/enrich.py"))
 _PROMPT = tuple(f"{_MATS}/{name}" for name in ("prompts/rerank.md", "domain/prompts/rerank_prompt.py"))

@@ -34,7 +34,7 @@ from mats.edge.observers import UNPRICED
 
 
 class DataStack(Stack):
-    """The tables: registrations, trust, profiles, callers, synonyms, receipts, outcomes."""
+    """The tables: registrations, trust, profiles, callers, receipts, outcomes."""
 
     def __init__(self, scope: Construct, id: str, *, context: Context) -> None:
         super().__init__(

@@ -86,7 +86,7 @@ def a_discover(
     """
     clock = stages.get("clock", FakeClock())
     own = {"encode": CircuitBreaker(), "rerank": CircuitBreaker(), **breakers}
-    usual = policies_of(unrated=50, clock=clock, synonyms=None, memory=None)
+    usual = policies_of(unrated=50)
     return Discover(
         index=index,
         encoder=encoder,

@@ -23,7 +23,7 @@ from mats.domain.profile.profile import Profile, Status
 from mats.domain.search.lookups import NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scores, best_first
-from mats.domain.text.variants import nearest, word_of
+from mats.domain.text.spelling import nearest, word_of
 from mats.domain.text.words import stem, words
 from mats.ports import NO_LABELS, Item, Labels, RerankResult, Stored, Written
 from tests.aws.items import MAX_BYTES, item_bytes

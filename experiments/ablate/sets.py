@@ -48,24 +48,6 @@ MOST = {"tools": 700, "models": 400, "multitool": 400, "mcp-tools-closed": 300} 
 PAST, CALLER = 1_000, "caller"  # Past requests of the memory, and whose they are
 TAUGHT = 40
 _TASKS = "whole tasks, share among the first five"
-SYNONYMS = (
-    ("Bugtrap", "Jira"), ("Quill", "Notion"), ("Foghorn", "Slack"), ("Tollgate", "Stripe"), ("Peephole", "Grafana"),
-    ("Klaxon", "PagerDuty"), ("Strongroom", "PayPal"), ("Workshop", "GitHub"), ("Burrow", "MongoDB"),
-)  # fmt: skip
-"""Names of a firm's own for products of the sample, as its operators give them."""
-JARGON: Mapping[str, str] = {
-    "log a new defect in Bugtrap": "com.atlassian.mcp/createJiraIssue",
-    "move the Bugtrap ticket to finished": "com.atlassian.mcp/transitionJiraIssue",
-    "announce it on Foghorn": "io.github.modelcontextprotocol.slack/slack_post_message",
-    "send the money back in Tollgate": "com.stripe.mcp/create_refund",
-    "send the money back in Strongroom": "com.paypal.mcp/create_refund",
-    "stop the plan in Tollgate from renewing": "com.stripe.mcp/cancel_subscription",
-    "open a bug in Workshop": "io.github.github.github-mcp-server/create_issue",
-    "leave a remark in Workshop": "io.github.github.github-mcp-server/add_issue_comment",
-    "sum a field of the documents in Burrow by month": "com.mongodb.mcp/aggregate",
-    "take back the unpaid bill in Strongroom": "com.paypal.mcp/cancel_sent_invoice",
-}
-"""Requests with these names, each with the capability that serves it."""
 
 
 @dataclass(kw_only=True)
@@ -211,20 +193,6 @@ def _report(
     book.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=outcomes))
 
 
-def synonyms(opened: OpenSet) -> Iterator[Comparison]:
-    """Requests in names of a firm's own, and judged queries beside these synonyms."""
-    dataset = opened.dataset
-    with registry_of(
-        dataset.registrations, opened.local.settings, encoder=opened.encoder, trust=dataset.trust
-    ) as local:
-        local.stores.synonyms.save(SYNONYMS)  # before the first request: what is read is kept for a second
-        beside = replace(opened, local=local)
-        queries = [JudgedQuery(text, text, frozenset({Id(id)})) for text, id in JARGON.items()]
-        yield from beside.own("synonyms", "names of a firm's own", queries)
-        rest = [query for query in dataset.queries if query.relevant]
-        yield from beside.own("synonyms", "judged queries beside the synonyms", rest, part=Part.SILENT)
-
-
 def holds(opened: OpenSet) -> Iterator[Comparison]:
     """Requests of a caller that speaks MCP alone, over a registry in which half of the tools can be called so."""
     items = [_callable(item) if crc32(item.id.encode()) % 2 else item for item in opened.dataset.registrations]
@@ -294,7 +262,7 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "mcp-golden": (judged_queries,),
     **dict.fromkeys(VENDORS, (operations,)),
     "several": (several_products,),
-    EXAMPLES.name: (judged_queries, sample_tasks, synonyms, holds, attacks),
+    EXAMPLES.name: (judged_queries, sample_tasks, holds, attacks),
 }
 """The probes of each set, in order: those that change the registry or its memory are last."""
 

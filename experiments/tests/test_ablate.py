@@ -8,12 +8,12 @@ import pytest
 from experiments.ablate.measure import Comparison, Part, Row, compare
 from experiments.ablate.requests import misspelt, names, one_product, with_payload, with_provider
 from experiments.ablate.run import rows
-from experiments.ablate.sets import holds, judged_queries, made_requests, open_set, synonyms
+from experiments.ablate.sets import holds, judged_queries, made_requests, open_set
 from experiments.report.policies import rows_of
 from experiments.report.results import load_results
 from mats.bootstrap.local import local_system
 from mats.bootstrap.policies import NAMES
-from mats.domain.text.variants import distance
+from mats.domain.text.spelling import distance
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.systems.workbench import without_policies
 from mats.settings import Settings
@@ -39,7 +39,7 @@ DATASET = Dataset(
 def comparisons() -> list[Comparison]:
     found: list[Comparison] = []
     with open_set(DATASET, Path(), Settings(encoder="none"), NAMES) as opened:
-        for probe in (judged_queries, made_requests, synonyms, holds):
+        for probe in (judged_queries, made_requests, holds):
             found += probe(opened)
     return found
 
@@ -66,7 +66,7 @@ def test_every_policy_has_a_row_in_the_committed_results_with_requests_of_its_ow
 
 def test_what_a_policy_is_for_is_compared_for_it_alone(comparisons):
     own = {(each.policy, each.what): each for each in comparisons if each.part is Part.OWN}
-    probed = {"exact", "payload", "spelling", "products", "synonyms", "holds"}
+    probed = {"exact", "payload", "spelling", "products", "holds"}
     assert {policy for policy, _ in own} == probed
     ids = own["exact", "ids"]
     assert (ids.requests, ids.with_) == (3, 3)

@@ -108,7 +108,7 @@ class AccessPolicies(Construct):
 
 def _tables_access(tables: MatsTables) -> list[iam.PolicyStatement]:
     learned = (tables.receipts, tables.outcomes)
-    kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, tables.synonyms, *learned)]
+    kept = [table.table_arn for table in (tables.trust, tables.callers, tables.profiles, *learned)]
     calls = [f"dynamodb:{call}" for call in (*_READ, "Scan", "DescribeTable")]
     return [
         allow(*calls, on=[tables.registry.table_arn, *kept]),

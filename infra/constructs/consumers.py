@@ -30,8 +30,8 @@ class EnrichmentFunction(Construct):
         super().__init__(scope, id)
         models, tables = on.models, on.tables
         values = on.environment(
-            # synonyms and outcomes for operators, whose commands take these variables: docs/runbook.md
-            **tables.settings("registry", "trust", "profiles", "synonyms", "outcomes"),
+            # outcomes for operators, whose commands take these variables: docs/runbook.md
+            **tables.settings("registry", "trust", "profiles", "outcomes"),
             event_bus=path.bus.event_bus_name,
             **settings,
         )

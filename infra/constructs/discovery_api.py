@@ -83,9 +83,7 @@ class DiscoveryApi(Construct):
     ) -> None:
         super().__init__(scope, id)
         models, tables, signed = on.models, on.tables, props.tokens is None
-        environment = on.environment(
-            **props.settings, **tables.settings("synonyms", "receipts", *(["callers"] if signed else []))
-        )
+        environment = on.environment(**props.settings, **tables.settings("receipts", *(["callers"] if signed else [])))
         made = Function(
             self,
             "Discovery",
@@ -100,7 +98,6 @@ class DiscoveryApi(Construct):
         self.function, self.log = made.function, made.log
         on.domain.grant(made.role, "discovery")
         made.allow([*models.statements(models.chosen.reranker), *models.encoder_statements()])
-        tables.synonyms.grant(made.role, "dynamodb:GetItem")
         tables.receipts.grant(made.role, "dynamodb:PutItem")
         if signed:
             tables.callers.grant(made.role, "dynamodb:GetItem")

@@ -1,4 +1,4 @@
-"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Synonyms, Receipts, Outcomes."""
+"""The DynamoDB tables: Registry, Trust, Profiles, Callers, Receipts, Outcomes."""
 
 from typing import Any
 
@@ -23,7 +23,6 @@ class MatsTables(Construct):
         self.trust = self._table("Trust", streamed=True)
         self.profiles = self._table("Profiles", expires="expires_at")
         self.callers = self._table("Callers", "caller")
-        self.synonyms = self._table("Synonyms", "name")
         self.receipts = self._table("Receipts", "query_id", expires="expires_at")
         self.outcomes = self._table("Outcomes", "query_id", "item", streamed=True, expires="expires_at")
         self.outcomes.add_global_secondary_index(  # which lacks receipts: they have no `id`

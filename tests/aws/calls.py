@@ -47,10 +47,10 @@ class Call:
 
 
 def _leading_keys(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """The partition keys that a write names: `namespace`, or in the table of switches `name`; of other tables none."""
+    """The partition keys `namespace` that a write names; of tables with another key none."""
     parts = [part for item in asked.get("TransactItems", ()) for part in item.values()] or [asked]
     rows = [part.get("Item") or part.get("Key") for part in parts]
-    keys = (row.get("namespace") or row.get("name") or {"S": ""} for row in rows if row)
+    keys = (row.get("namespace") or {"S": ""} for row in rows if row)
     return tuple(next(iter(key.values())) for key in keys)
 
 

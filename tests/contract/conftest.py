@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from mats.adapters.clock import Retention
-from mats.adapters.dynamodb.operators import DynamoSynonyms
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
 from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
@@ -33,7 +32,7 @@ from mats.adapters.sqlite.index import SqliteIndex
 from mats.adapters.sqlite.memory import SqliteMemory
 from mats.adapters.sqlite.profiles import SqliteProfiles
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
-from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.ports import Generations, Memory, Outcomes, ProfileStore, Receipts, SearchIndex, Stored, Target
 from mats.usecases.learn import Learn
@@ -120,7 +119,7 @@ class InSqlite:
 
     registry, trust = (_over_database(made, _announcer) for made in (SqliteRegistry, SqliteTrust))
     profiles, receipts, outcomes = map(_over_database, (SqliteProfiles, SqliteReceipts, SqliteOutcomes))
-    synonyms, sources = map(_over_database, (SqliteSynonyms, SqliteSources))
+    sources = _over_database(SqliteSources)
 
     def index(self) -> SqliteIndex:
         return SqliteIndex(self.database, encoder=ENCODER.name)
@@ -143,7 +142,6 @@ class InDynamo:
 
     registry, trust, profiles = map(_in_a_table, (DynamoRegistry, DynamoTrust, DynamoProfiles))
     receipts = _in_a_table(DynamoReceipts, "query_id")
-    synonyms = _in_a_table(DynamoSynonyms, "name")
 
     def outcomes(self) -> DynamoOutcomes:
         return DynamoOutcomes(self.tables, an_outcomes_table(self.tables))
@@ -267,7 +265,7 @@ def over(port: str) -> Any:
 
 registry, trust, source_book, profiles = over("registry"), over("trust"), over("sources"), over("profiles")
 outcomes, index = over("outcomes"), over("index")
-renewable, learning, synonyms = over("renewable"), over("learning"), over("synonyms")
+renewable, learning = over("renewable"), over("learning")
 
 
 Aging = tuple[ProfileStore, FakeClock]

@@ -83,7 +83,7 @@ WRITES = (
 )  # fmt: skip
 CALLS_OF_TABLES: dict[str, dict[str, set[str]]] = {
     "discovery": {
-        "Callers": {"GetItem"}, "Synonyms": {"GetItem"}, "Receipts": {"PutItem"},
+        "Callers": {"GetItem"}, "Receipts": {"PutItem"},
     },
     "feedback": {
         "Receipts": {"GetItem"}, "Outcomes": {"Query", "PutItem", "UpdateItem"},
@@ -293,7 +293,7 @@ def test_properties_that_every_context_has(any_deployment: Deployment):
         assert found, kind
         for resource, (path, value) in product(found, expected.items()):
             assert reduce(lambda at, key: at[int(key) if key.isdecimal() else key], path.split("/"), resource) == value
-    assert len(any_deployment.all("AWS::DynamoDB::Table")) == 7
+    assert len(any_deployment.all("AWS::DynamoDB::Table")) == 6
     functions = [each for each in any_deployment.all("AWS::Lambda::Function") if not each.id.startswith(OF_THE_CDK)]
     assert len(functions) in (6, 7)
     assert {len(each["Layers"]) for each in functions} == {2}
@@ -323,7 +323,7 @@ def test_tables_can_be_deleted_only_where_a_first_creation_has_to_be_undone():
 def test_streams_carry_keys_only(trial: Deployment):
     streams = {each["TableName"]: each.get("StreamSpecification") for each in trial.all("AWS::DynamoDB::Table")}
     keys = {"StreamViewType": "KEYS_ONLY"}
-    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-synonyms", "mats-receipts"))
+    silent = dict.fromkeys(("mats-profiles", "mats-callers", "mats-receipts"))
     assert streams == {"mats-registry": keys, "mats-trust": keys, "mats-outcomes": keys, **silent}
 
 
@@ -332,7 +332,7 @@ def test_receipts_expire_and_outcomes_stay(trial: Deployment):
     assert expiring == {"mats-profiles", "mats-receipts", "mats-outcomes"}
 
 
-@pytest.mark.parametrize("table", ["trust", "callers", "synonyms"])
+@pytest.mark.parametrize("table", ["trust", "callers"])
 def test_only_operators_write_what_operators_say(any_deployment: Deployment, table: str):
     arn = next(
         each.arn for each in any_deployment.all("AWS::DynamoDB::Table") if each["TableName"].endswith(f"-{table}")

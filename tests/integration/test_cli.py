@@ -56,7 +56,7 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
 
 @pytest.mark.parametrize(("command", "code", "told"), [
     ("show nothing", 1, "list the ids with `mats list`"), ("trust com.none/x 50", 1, "list the ids with `mats list`"),
-    ("synonym a", 2, "with a word other than"), ("trust com.acme/a --clear-flags", 0, ""),
+    ("trust com.acme/a --clear-flags", 0, ""),
     ("call com.acme/a", 1, "its owner registered no address or command"), ("backup /none/x", 1, "make it first"),
     ("search refund --url ftp://x", 2, "the address must be https"), ("search x --holds {", 2, "write it as '{"),
     ("import x.json --namespace Not/OK", 2, "such as com.acme"), ("restore nothing", 1, "no such file"),

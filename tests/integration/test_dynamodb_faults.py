@@ -16,9 +16,8 @@ import pytest
 
 from mats.adapters.clock import Retention
 from mats.adapters.dynamodb import tables as tables_module
-from mats.adapters.dynamodb.operators import DynamoCallers
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
-from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.eventbridge import ATTEMPTS, EventBus
 from mats.domain.capability.capability import Id

@@ -41,8 +41,6 @@ REQUESTS: dict[str, tuple[str, Any]] = {
     "listHeld": ("/registry/review", None),
     "listLessons": ("/registry/lessons", None),
     "teach": ("/registry/lessons", {"request": "give it back", "id": ID}),
-    "listSynonyms": ("/registry/synonyms", None),
-    "changeSynonyms": ("/registry/synonyms", {"words": ["refund", "reimbursement"]}),
     "overview": ("/registry", None),
     "use": ("/registry/use", None),
 }  # fmt: skip

@@ -111,8 +111,7 @@ def test_after_a_restore_the_first_answer_finds_every_connection_open(server: Ca
     credentials(monkeypatch, bedrock_runtime=server.url, dynamodb=server.url)
     system = bootstrap.open_system(
         Settings(
-            index_endpoint=server.url, bedrock=True, encoder="amazon.titan-embed-text-v2:0", synonyms_table="synonyms",
-            callers_table="callers",
+            index_endpoint=server.url, bedrock=True, encoder="amazon.titan-embed-text-v2:0", callers_table="callers",
         )
     )  # fmt: skip
     assert system.application.audiences_of is not None

@@ -23,7 +23,7 @@ class Account:
         self._mats = mats
         settings = Settings(
             index_endpoint=opensearch, registry_table=a_table(tables), trust_table=a_table(tables),
-            profiles_table=a_table(tables), synonyms_table=a_table(tables, keys=("name",)),
+            profiles_table=a_table(tables),
         )  # fmt: skip
         self.settings = settings
         self.environment = {**settings.to_env(), "AWS_ENDPOINT_URL_DYNAMODB": dynamodb}

@@ -102,7 +102,6 @@ def test_operators_do_over_http_what_owners_cannot(service, stocked):
     for path, body in (
         ("/registry/trust", {"target": "org.rated", "trust": 60}),
         ("/registry/trust", {"target": "com.acme/refund", "trust": 70}),
-        ("/registry/synonyms", {"words": ["PR", "pull request"]}),
     ):  # fmt: skip
         assert ask(service, "POST", path, body, token=writes)[0] in (403, 422)
         assert ask(service, "POST", path, body, token=operates)[0] == 200

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from mats.adapters.dynamodb.operators import DynamoCallers
 from mats.adapters.dynamodb.profiles import DynamoProfiles, DynamoTargets
-from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain, Missing
 from mats.adapters.opensearch.index import ALIAS, OpenSearchIndex

@@ -56,25 +56,3 @@ def test_the_service_takes_lessons_of_operators_and_reports_of_nobody_become_one
         assert ask(service, "/feedback", report, method="POST").status == 404
         assert post(service, {"request": REQUEST}).json == {"request": REQUEST, "withdrawn": True}
         assert post(service, {"request": REQUEST, "id": "a/b"}).status == 404
-
-
-def test_a_request_in_a_synonym_is_searched_in_the_words_of_the_registry(sample: Mats):
-    plain = sample("search", "moolah return", "--json").json
-    assert plain["verdict"] != "match"
-    assert sample("synonym", "moolah return", "refund a payment", "--json").json == [
-        ["moolah return", "refund a payment"]
-    ]
-    answer = sample("search", "moolah return", "--json").json
-    assert "refund" in answer["results"][0]["id"]
-    assert answer["results"][0]["relevance"] > plain["results"][0]["relevance"]
-    assert any("'refund a payment'" in note for note in answer["notes"])
-    assert sample("synonym", "--list").out == "moolah return, refund a payment\n"
-    assert sample("synonym", "--remove", "moolah return", "--json").json == []
-    assert sample("search", "moolah return", "--json").json["results"] == plain["results"]
-    sample("synonym", "moolah return", "refund a payment")
-    with serving(sample) as service:
-        words = {"words": ["cash back", "refund"]}
-        assert len(ask(service, "/registry/synonyms", words, method="POST").json["synonyms"]) == 2
-        words = {"words": ["cash back"], "remove": True}
-        ask(service, "/registry/synonyms", words, method="POST")
-        assert ask(service, "/registry/synonyms").json == {"synonyms": [["moolah return", "refund a payment"]]}

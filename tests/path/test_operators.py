@@ -44,7 +44,6 @@ def test_repair_and_reindex_are_allowed(world: World, tmp_path: Path, monkeypatc
             ["teach", "money back", "com.acme/refund_payment"],
             ["teach", "--list"],
             ["teach", "--forget", "money back"],
-            ["synonym", "PR", "pull request"],
         ):
             mats(*words, **environment).done()
         assert recorder.refused(operators()) == []

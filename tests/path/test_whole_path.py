@@ -240,7 +240,7 @@ def test_with_tokens_the_authorizer_s_word_decides_and_no_table_of_callers_is_as
     assert world.discover("refund a card payment").ids == []
     assert world.discover("refund a card payment", vouched={"audiences": "finance,audit"}).ids == [hidden]
     tables = {arn.rpartition("/")[2] for action, arn in world.online.recorder.needs if action.startswith("dynamodb:")}
-    assert tables == {"mats-synonyms", "mats-receipts"}
+    assert tables == {"mats-receipts"}
 
 
 @pytest.mark.parametrize(("context", "described"), [({}, True), ({"enrich": "sparse"}, False)])

@@ -34,7 +34,7 @@ OPEN = [
     "/", "/docs", "/healthz", "/openapi.json", "/console/main.js", "/static/docs.js",
     "/docs/assets/swagger-ui.css",
 ]  # fmt: skip
-OPERATE = [f"/registry/{name}" for name in ("trust", "review", "lessons", "synonyms")]
+OPERATE = [f"/registry/{name}" for name in ("trust", "review", "lessons")]
 EVERY_ROUTE = sorted({(route.method, route.path) for route in (*ROUTES, *api.ROUTES)})
 
 

@@ -31,7 +31,6 @@ from mats.local.console.requests import (
     ImportRequest,
     LessonRequest,
     ReviewRequest,
-    SynonymRequest,
     TrustQuery,
     TrustRequest,
 )
@@ -222,7 +221,6 @@ def test_a_capability_comes_with_the_snippets_that_call_it(local, service):
 @pytest.mark.parametrize("change", [
     lambda owners: owners.assign(TrustRequest(target="com.acme", trust=100)),
     lambda owners: owners.teach(LessonRequest(request="refund a payment", id=REFUND)),
-    lambda owners: owners.change_synonyms(SynonymRequest(words=("pr", "pull request"))),
     lambda owners: owners.review(ReviewRequest(id=REFUND, digest="x", approve=True)),
 ])  # fmt: skip
 def test_what_is_for_operators_refuses_owners_itself(service, change):

@@ -1,6 +1,5 @@
 """Stages wait no longer than their budget, which counts from their start."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -8,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mats.domain.errors import DependencyFailed, OutOfTime
+from mats.domain.errors import OutOfTime
 from mats.domain.search.trace import Trace
-from mats.usecases.recent import Refreshed
 from mats.usecases.stages import CircuitBreaker, Stage, Stages
 from tests.fakes import AtOnce, FakeClock
 
@@ -80,37 +78,3 @@ def test_a_stage_waits_for_the_rest_of_its_budget_only(elapsed_ms, timeout_s):
         stage.result()
     assert future.timeout == pytest.approx(timeout_s)
     assert future.cancelled
-
-
-def test_a_cached_value_is_loaded_once_in_its_time_and_stays_when_a_load_fails():
-    clock, failures, loads = FakeClock(), [], iter(["a", "b", DependencyFailed("down"), "c"])
-
-    def load() -> str:
-        loaded = next(loads)
-        if isinstance(loaded, DependencyFailed):
-            raise loaded
-        return loaded
-
-    cached, read = Refreshed(load, clock, "", 60_000, failures.append), []
-    for clock.ms in (0, 59_999, 60_000, 120_000, 179_999, 180_000):
-        read.append(cached())
-    assert read == ["a", "a", "b", "b", "b", "c"]
-    assert [str(failure) for failure in failures] == ["down"]
-
-
-def test_other_threads_do_not_wait_for_a_load():
-    loading, go_on = threading.Event(), threading.Event()
-
-    def load() -> str:
-        loading.set()
-        assert go_on.wait(5)
-        return "loaded"
-
-    cached = Refreshed(load, FakeClock(), "before", 60_000, print)
-    reader = threading.Thread(target=cached)
-    reader.start()
-    assert loading.wait(5)
-    assert cached() == "before"
-    go_on.set()
-    reader.join()
-    assert cached() == "loaded"

@@ -21,7 +21,6 @@ from mats.domain.prompts.usage import Usage
 from mats.domain.search.lookups import Lookups, Vector
 from mats.domain.search.query import ANYWHERE, Filter, Scope
 from mats.domain.search.shortlist import Shortlist
-from mats.domain.text.variants import Groups
 
 # --- models, and an operator's choice among them ---
 
@@ -147,19 +146,6 @@ class TrustBook(Protocol):
 
     def put(self, key: Id, assigned: Assigned) -> None:
         """Replace the row of a capability or namespace, registered or not; NOTHING_ASSIGNED withdraws it."""
-
-
-class SynonymBook(Protocol):
-    """The words that mean the same in this registry, as operators wrote them.
-
-    Either operation may raise DependencyFailed: the store did not answer; safe to repeat.
-    """
-
-    def load(self) -> Groups:
-        """All groups; what people mistyped in the store is left out."""
-
-    def save(self, groups: Groups) -> None:
-        """Replace all groups."""
 
 
 GUARD_DAYS = 8

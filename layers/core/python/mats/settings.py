@@ -181,7 +181,6 @@ class Settings:
     trust_table: str = option("", "DynamoDB table of trust")
     profiles_table: str = option("", "DynamoDB table of profiles")
     callers_table: str = option("", "DynamoDB table of the audiences of IAM callers")
-    synonyms_table: str = option("", "DynamoDB table of synonyms (`mats synonym`); empty: none")
     receipts_table: str = option("", "DynamoDB table of receipts; empty: answers leave none")
     outcomes_table: str = option("", "DynamoDB table of the outcomes that callers report")
     event_bus: str = option("", "EventBridge bus for rejections and changes that are sent again")

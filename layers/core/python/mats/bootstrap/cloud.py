@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mats.adapters import aws
 from mats.adapters.background_receipts import BackgroundReceipts
 from mats.adapters.clock import Retention, SystemClock
-from mats.adapters.dynamodb.operators import DynamoCallers, DynamoSynonyms
 from mats.adapters.dynamodb.receipts import DynamoOutcomes, DynamoReceipts
-from mats.adapters.dynamodb.registry import DynamoRegistry, DynamoTrust
+from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, DynamoTrust
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.system import Stores, System, observers_of
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from mats.usecases.resend import SpreadChange
 
 _ONLINE_TIMEOUT_S = 0.3
-"""Of reads that an answer waits for: audiences and synonyms must be known before the search begins."""
+"""Of reads that an answer waits for: audiences must be known before the search begins."""
 _ONLINE = {"timeout_s": 0.25, "attempts": 1}
 """Limits of a read with which a copy of the index catches up within an answer."""
 _COMPACTED = 64  # New records, from which on a file of them is made between two nights
@@ -58,7 +57,7 @@ def cloud_system(
 
 
 class CloudStores(Stores):
-    """Tables of DynamoDB, and an index. Discovery uses index, callers, synonyms and receipts."""
+    """Tables of DynamoDB, and an index. Discovery uses index, callers and receipts."""
 
     def __init__(self, settings: Settings, models: ConfiguredModels, session: "Session") -> None:
         self._settings, self._models, self._session = settings, models, session
@@ -107,11 +106,6 @@ class CloudStores(Stores):
         return DynamoCallers(self._online, self._settings.callers_table, SystemClock().elapsed_ms).audiences
 
     @cached_property
-    def synonyms(self) -> DynamoSynonyms | None:
-        table = self._settings.synonyms_table
-        return DynamoSynonyms(self._online, table) if table else None
-
-    @cached_property
     def early_receipts(self) -> DynamoReceipts | None:
         settings = self._settings
         if not (settings.receipts_table and settings.receipt_days):
@@ -137,7 +131,7 @@ class CloudStores(Stores):
 
     def openers(self) -> Sequence[Callable[[], object]]:
         settings = self._settings
-        used = settings.callers_table or settings.synonyms_table or settings.receipts_table
+        used = settings.callers_table or settings.receipts_table
         online = [self._online.open_connection] if used else []
         return [*online, lambda: self.index.lexical(["connect"], Filter(), depth=1)]
 

@@ -18,7 +18,7 @@ from mats.adapters.sqlite.home import WriteInProgress, open_private, replacing
 from mats.adapters.sqlite.profiles import SqliteListing, SqliteProfiles
 from mats.adapters.sqlite.queue import SqliteQueue
 from mats.adapters.sqlite.receipts import SqliteOutcomes, SqliteReceipts
-from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteSynonyms, SqliteTrust, snapshot
+from mats.adapters.sqlite.registry import Announcer, SqliteRegistry, SqliteTrust, snapshot
 from mats.adapters.sqlite.sources import SqliteSources
 from mats.bootstrap.models import ConfiguredModels, needed_by
 from mats.bootstrap.system import Stores, System
@@ -76,7 +76,6 @@ class LocalStores:
         self._announce, watch = Announcer(SystemClock(), fresh_id), database.watch()
         self.registry = SqliteRegistry(database, self._announce)
         self.trust = SqliteTrust(database, self._announce)
-        self.synonyms = SqliteSynonyms(database)
         self.sources = SqliteSources(database)
         self.profiles = SqliteProfiles(database, retention)
         self.listing = SqliteListing(database, watch)

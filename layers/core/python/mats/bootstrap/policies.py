@@ -2,8 +2,7 @@
 
 One line puts a policy in. The order matters where two act at one step:
 
-- `read`: a word with synonyms, or of a text brought along, is not misspelt, and a product's name is taken out of the
-  text so corrected.
+- `read`: a word of a text brought along is not misspelt, and a product's name is taken out of the text so corrected.
 - `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
 - `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
   newcomers are counted among what these keep; what does another thing than was asked takes the places left.
@@ -28,17 +27,14 @@ from mats.domain.policies.products import Products
 from mats.domain.policies.rated import Rated
 from mats.domain.policies.seniority import Seniority
 from mats.domain.policies.spelling import Spelling
-from mats.domain.policies.synonyms import Synonyms
 from mats.domain.search.lookups import Vector
-from mats.domain.text.variants import Groups
-from mats.ports import Clock
 from mats.ports import Memory as Remembered
 
 NAMES = tuple(
     policy.name
     for policy in (
-        Synonyms, Payload, Spelling, Memory, Rated, ImpliedStep, Products, Exact, Lessons, Holds,
-        Duplicates, Seniority, Acts, Claims, Alike,
+        Payload, Spelling, Memory, Rated, ImpliedStep, Products, Exact, Lessons, Holds, Duplicates, Seniority, Acts,
+        Claims, Alike,
     )
 )  # fmt: skip
 """Of all policies, also of those that a system lacks."""
@@ -47,14 +43,11 @@ NAMES = tuple(
 def policies_of(
     *,
     unrated: int,
-    clock: Clock,
     encode: Callable[[str], Vector] | None = None,
-    synonyms: Callable[[], Groups] | None,
-    memory: Remembered | None,
+    memory: Remembered | None = None,
 ) -> tuple[Policy, ...]:
     """The policies; those that lack what they read are left out. `unrated` is the trust of an unrated profile."""
     found: tuple[Policy | None, ...] = (
-        Synonyms(synonyms) if synonyms else None,
         Payload(),
         Spelling(),
         Memory(memory) if memory else None,

@@ -23,12 +23,11 @@ from mats.domain.search.blend import TRUST, Scoring
 from mats.domain.search.query import Filter
 from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.search.verdict import VerdictThresholds
-from mats.domain.text.variants import Groups
 from mats.edge.observers import LogObserver, Observers
 from mats.settings import Settings
 from mats.usecases.learn import RecordFeedback, Teach
 from mats.usecases.models import observe_writer
-from mats.usecases.recent import RecentVectors, Refreshed
+from mats.usecases.recent import RecentVectors
 
 if TYPE_CHECKING:
     from mats.edge.app import Application
@@ -62,8 +61,6 @@ class Stores(Protocol):
     def generations(self) -> ports.Generations: ...
     @property
     def audiences_of(self) -> Callable[[str], frozenset[str]] | None: ...  # By ARN; None: tokens carry them
-    @property
-    def synonyms(self) -> ports.SynonymBook | None: ...
     @property
     def receipts(self) -> ports.Receipts | None: ...  # Stores them in the background
     @property
@@ -129,9 +126,7 @@ class System(Generic[S_co]):
             rerank=Rerank(reranker=self.models.reranker),
             policies=policies_of(
                 unrated=TRUST.unrated_trust,
-                clock=self.clock,
                 encode=recent.encode_query if recent else None,
-                synonyms=self._synonyms,
                 memory=memory,
             ),
             stages=stages_of(self.settings, self.clock),
@@ -144,12 +139,6 @@ class System(Generic[S_co]):
             ids=fresh_id,
             calibration=calibration.source,
         )
-
-    @cached_property
-    def _synonyms(self) -> Callable[[], Groups] | None:
-        """The synonyms as of the last minute, locally the last second; None: there is no place for any."""
-        book, fresh_ms = self.stores.synonyms, 60_000 if self.settings.in_aws else 1_000
-        return Refreshed[Groups](book.load, self.clock, (), fresh_ms, _log_unread) if book else None
 
     @cached_property
     def application(self) -> "Application":
@@ -262,11 +251,11 @@ class System(Generic[S_co]):
                 LOGGER.warning("the index was not loaded in advance: %s", error)
 
     def open_connections(self) -> None:
-        """Connect to all that an answer needs, and read what is read once a minute; the first answer finds it done.
+        """Connect to all that an answer needs; the first answer finds it done.
 
         Its own failures are logged only: the answer will name what it lacks.
         """
-        work = [*self.stores.openers(), *self.models.openers(), *filter(None, [self._synonyms])]
+        work = [*self.stores.openers(), *self.models.openers()]
         threads = DaemonThreads(len(work) or 1, "open")
         for call in [threads.submit(each) for each in work]:
             try:
@@ -314,10 +303,6 @@ class System(Generic[S_co]):
 
 
 AnySystem: TypeAlias = System[Stores]
-
-
-def _log_unread(error: DependencyFailed) -> None:
-    LOGGER.warning("synonyms cannot be read, so what was read last stays: %s", error)
 
 
 def observers_of(settings: Settings, further: Sequence[ports.Observer] = ()) -> ports.Observer:

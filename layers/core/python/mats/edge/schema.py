@@ -324,8 +324,8 @@ class Answer(ResponseModel):
     without: list[str] = Field(default=[], description="Parts that are not configured or switched off: llm, neural.")
     notes: list[str] = Field(
         default=[],
-        description="What limits, narrows or widens this answer: an unread language, a namespace, synonyms. With "
-        "the verdict `none`: the nearest, which are probably not it, and what to try.",
+        description="What limits, narrows or widens this answer: an unread language, a misspelt word, a namespace. "
+        "With the verdict `none`: the nearest, which are probably not it, and what to try.",
     )
     thresholds: Thresholds | None = Field(
         default=None, description="What the verdict compares the relevance of the best result with."

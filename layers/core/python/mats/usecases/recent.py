@@ -1,15 +1,12 @@
-"""Values that are kept: the latest by key, and one that is read again when it is old."""
+"""Caches of the values used last."""
 
-import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from mats.domain.errors import DependencyFailed
 from mats.domain.search.lookups import Vector
-from mats.ports import Clock
 from mats.usecases.models import WrappedEncoder
 
 T = TypeVar("T")
@@ -38,38 +35,6 @@ class Recent(Generic[T]):
             self._kept.move_to_end(key)
             while len(self._kept) > self.most:
                 self._kept.popitem(last=False)
-
-
-@dataclass(slots=True)
-class Refreshed(Generic[T]):
-    """A value as last read, at most once in `fresh_ms`, by one thread; others do not wait for it.
-
-    A failed read counts as a read, and the last value stays; before the first, it is `initial`.
-    """
-
-    load: Callable[[], T]  # Raises DependencyFailed: the store did not answer
-    clock: Clock
-    initial: T
-    fresh_ms: float = 60_000
-    on_failure: Callable[[DependencyFailed], None] = lambda error: None
-    _value: Any = None
-    _read_ms: float | None = None
-    _lock: Any = field(default_factory=threading.Lock)
-
-    def __call__(self) -> T:
-        """The value; blocks no longer than one read."""
-        now = self.clock.elapsed_ms()
-        due = self._read_ms is None or now - self._read_ms >= self.fresh_ms
-        if due and self._lock.acquire(blocking=False):
-            try:
-                self._read_ms = now
-                self._value = self.load()
-            except DependencyFailed as error:
-                self.on_failure(error)
-            finally:
-                self._lock.release()
-        value: T = self.initial if self._value is None else self._value
-        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Registry and trust in DynamoDB. The tables' streams announce every change."""
+"""Registry, trust and audiences of callers in DynamoDB. The streams of the former two announce every change."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from mats.adapters.dynamodb.tables import InTable, NotStorable, from_row, id_of, key_of, to_row
+from mats.adapters.dynamodb.tables import InTable, NotStorable, Row, Tables, from_row, id_of, key_of, to_row
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, PreconditionFailed, RegistrationInvalid
@@ -93,3 +94,32 @@ class DynamoTrust(InTable):
             self.tables.delete(self.table, key_of(key))
             return
         self.tables.ask(self.table, "put_item", Item={**key_of(key), **to_row(assigned.to_row())})
+
+
+_FRESH_MS, _MAX_CACHED = 60_000, 10_000
+
+
+class DynamoCallers:
+    """The audiences of IAM callers, by consistent reads, cached for at most a minute. Safe to share between threads.
+
+    The key of the table is `caller`: the ARN of a user, or of a role without its path, as of its sessions.
+    """
+
+    def __init__(self, tables: Tables, table: str, elapsed_ms: Callable[[], float]) -> None:
+        self._elapsed_ms = elapsed_ms
+        self._read = lru_cache(_MAX_CACHED)(
+            lambda caller, minute: _audiences(tables.get(table, {"caller": {"S": caller}}))
+        )
+
+    def audiences(self, caller: str) -> frozenset[str]:
+        """The audiences of a role or user, by its ARN as `principal` gives it.
+
+        Raises DependencyFailed: the table did not answer, and nothing is cached.
+        """
+        return self._read(caller, self._elapsed_ms() // _FRESH_MS)
+
+
+def _audiences(row: Row) -> frozenset[str]:
+    """The names in a list or a set; an item that people mistyped has none."""
+    listed = from_row(row).get("audiences")
+    return frozenset(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else frozenset()

@@ -17,7 +17,7 @@ from mats.domain.search.bm25 import REFERENCE
 from mats.domain.search.lookups import NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scores, best_first
-from mats.domain.text.variants import nearest, word_of
+from mats.domain.text.spelling import nearest, word_of
 from mats.ports import Stored, Target
 
 ALIAS = "capabilities"

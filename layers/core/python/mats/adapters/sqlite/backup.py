@@ -66,7 +66,7 @@ def open_backup(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def restore(backup: sqlite3.Connection, database: Database, announce: Announcer) -> Contents:
-    """Add registrations, trust, synonyms, receipts and reports to an empty registry, in one transaction.
+    """Add registrations, trust, receipts and reports to an empty registry, in one transaction.
 
     Profiles and the index are made from them again. A change that waits for an operator's decision waits again, its
     capability without the version that was approved.
@@ -94,7 +94,6 @@ _ODD = (CapabilityError, AttributeError, LookupError, RecursionError, TypeError,
 """Errors of decoding a row that mats does not write."""
 
 _DECODED: Mapping[str, Callable[..., object]] = {
-    "synonyms": json.loads,
     "receipts": lambda *row: _decode_receipt(row[:-1]),
     "reports": lambda *row: _decode_receipt(row[:-2]),
     "outcomes": lambda query_id, id, events: [Event(event) for event in json.loads(events)],

@@ -26,7 +26,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.search.lookups import NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scores
-from mats.domain.text.variants import near, nearest
+from mats.domain.text.spelling import near, nearest
 from mats.domain.text.words import stem
 from mats.ports import SearchIndex, Stored
 

@@ -1,4 +1,4 @@
-"""Registry, trust and synonyms in SQLite. A write puts its change into the event queue in the same transaction."""
+"""Registry and trust in SQLite. A write puts its change into the event queue in the same transaction."""
 
 import json
 import sqlite3
@@ -13,7 +13,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, PreconditionFailed
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
-from mats.domain.text.variants import Groups
 from mats.ports import Clock, Ids, Item, Precondition
 
 
@@ -189,23 +188,6 @@ class SqliteTrust:
             changed = [key] if namespace is None else [id for (id,) in connection.execute(_IDS, _bounds(namespace))]
             for id in changed:
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
-
-
-@dataclass(frozen=True, slots=True)
-class SqliteSynonyms:
-    """The port `SynonymBook` over SQLite."""
-
-    database: Database
-
-    def load(self) -> Groups:
-        rows = self.database.rows("SELECT words FROM synonyms ORDER BY words")
-        return tuple(sorted(tuple(json.loads(words)) for (words,) in rows))
-
-    def save(self, groups: Groups) -> None:
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM synonyms")
-            rows = [(json.dumps(group, ensure_ascii=False),) for group in groups]
-            connection.executemany("INSERT INTO synonyms (words) VALUES (?)", rows)
 
 
 _HELD = "SELECT id, json_extract(body, '$.held.digest') FROM profiles WHERE status = 'held'"

@@ -4,8 +4,6 @@ CREATE TABLE registry (
 );
 -- What operators assigned, as a JSON object, to a capability, or to a namespace under the id `com.acme.*/*`.
 CREATE TABLE trust (id TEXT PRIMARY KEY, assigned TEXT NOT NULL);
--- Words that mean the same in this registry: each row is a JSON list of them.
-CREATE TABLE synonyms (words TEXT PRIMARY KEY);
 
 -- The event queue: a row is written in the transaction of the change itself and deleted when the change is handled.
 CREATE TABLE events (

@@ -18,7 +18,7 @@ from mats.domain.profile.wording import Wording
 from mats.domain.search.candidate import Exactness, Result
 from mats.domain.search.shortlist import Ranked, quote_id
 from mats.domain.text.fence import skeleton
-from mats.domain.text.variants import distance
+from mats.domain.text.spelling import distance
 from mats.domain.text.words import split_identifier, word_set
 
 K = TypeVar("K", bound=Hashable)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from mats.domain.policies.policy import Ask, Policy
 from mats.domain.search.lookups import Lookups
-from mats.domain.text.words import content_words, query_terms
+from mats.domain.text.words import content_words
 
 _BROUGHT = re.compile(
     r"```.*?(?:```|\Z)"  # code
@@ -39,7 +39,4 @@ class Payload(Policy):
     name: ClassVar = "payload"
 
     def read(self, ask: Ask, index: Lookups) -> tuple[Ask, None]:
-        rest = without_payload(ask.text)
-        if rest == ask.text:
-            return ask, None
-        return replace(ask, searched=rest, words=replace(ask.words, terms=query_terms(rest))), None
+        return replace(ask, searched=without_payload(ask.text)), None

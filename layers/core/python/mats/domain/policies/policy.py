@@ -29,8 +29,8 @@ class Ask:
     text: str
     searched: str  # The same, without what says nothing here: what is searched by words
     plain: str  # The same, spelled right and without the names of products: what is encoded
-    words: LexicalQuery
     admitted: Filter
+    guessed: Sequence[str] = ()  # What words of it that the registry does not have may mean
     now_s: float = 0.0  # Seconds since 1970
     caller: str = ""  # Whose own reports count in full; empty for nobody
     holds: Holds | None = None
@@ -39,14 +39,16 @@ class Ask:
 
     @classmethod
     def of(cls, text: str, admitted: Filter, **more: Any) -> "Ask":
-        return cls(
-            text=text, searched=text, plain=text, words=LexicalQuery(terms=query_terms(text)), admitted=admitted, **more
-        )
+        return cls(text=text, searched=text, plain=text, admitted=admitted, **more)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text as searched and as encoded, and its rewrites in synonyms."""
-        return *dict.fromkeys((self.searched, self.plain)), *self.words.rewrites
+        """The text as searched and as encoded."""
+        return self.searched, self.plain
+
+    @property
+    def words(self) -> LexicalQuery:
+        return LexicalQuery(terms=query_terms(self.searched), guessed=self.guessed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,8 +95,7 @@ class Products(Policy):
                 return ask, None
             return replace(ask, notes=(*ask.notes, f"nothing here belongs to {absent}, which the query names")), None
         if frozenset[str]().union(*named.spaces.values()).issuperset(index.namespaces(ask.admitted)):
-            words = replace(ask.words, terms=query_terms(named.rest))
-            return replace(ask, searched=named.rest, plain=named.rest, words=words), None
+            return replace(ask, searched=named.rest, plain=named.rest), None
         note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
         return replace(ask, plain=named.rest, notes=(*ask.notes, note)), named
 

@@ -9,7 +9,6 @@ from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
-from mats.domain.text.words import query_terms
 
 if TYPE_CHECKING:
     Vector: TypeAlias = array[float]
@@ -63,7 +62,7 @@ class Lookups(Protocol):
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
         """For each of these words that no entry has, the nearest word of what the filter admits, if one is near.
 
-        Near is as of `domain/text/variants`, with the same first letter.
+        Near is as of `domain/text/spelling`, with the same first letter.
         """
 
     def namespaces(self, admitted: Filter) -> Collection[str]:
@@ -77,24 +76,20 @@ def fetch_admitted(index: Lookups, ids: Sequence[Id], admitted: Filter) -> list[
 
 
 _GUESSED = 0.7  # Weight of a word that a misspelt one is taken for
-_REWRITTEN = 0.9  # Weight of BM25 for a synonym, against that for the word of the request itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalQuery:
-    """The texts by which a request is searched."""
+    """The words by which a request is searched."""
 
-    terms: Sequence[str]  # Its words
+    terms: Sequence[str]  # Its own
     guessed: Sequence[str] = ()  # What those of them that the registry does not have may mean
-    rewrites: Sequence[str] = ()  # The request in synonyms
 
     def search(self, index: Lookups, admitted: Filter, *, depth: int) -> Scores:
-        """Scores of the best by the words, a little less by synonyms, and by what misspelt words may mean."""
+        """Scores of the best by the words, and at a lower weight by what misspelt words may mean."""
         found = index.lexical(self.terms, admitted, depth=depth)
-        for rewrite in self.rewrites:
-            found = _better(found, index.lexical(query_terms(rewrite), admitted, depth=depth))
         if not self.guessed:
-            return {id: found[id] for id in best_first(found)[:depth]} if self.rewrites else found
+            return found
         guesses = index.lexical(self.guessed, admitted, depth=depth)
         known = {**index.bm25_of(self.terms, [id for id in guesses if id not in found]), **found}
         more = index.bm25_of(self.guessed, [id for id in found if id not in guesses])
@@ -103,11 +98,7 @@ class LexicalQuery:
     def of(self, index: Lookups, ids: Collection[Id]) -> Scores:
         """The scores of these, by the same."""
         found = index.bm25_of(self.terms, ids)
-        if self.guessed:
-            found = _sum_of(found, index.bm25_of(self.guessed, ids))
-        for rewrite in self.rewrites:
-            found = _better(found, index.bm25_of(query_terms(rewrite), ids))
-        return found
+        return _sum_of(found, index.bm25_of(self.guessed, ids)) if self.guessed else found
 
 
 def search_both(
@@ -120,8 +111,3 @@ def search_both(
 
 def _sum_of(known: Scores, guesses: Scores) -> dict[Id, float]:
     return {id: known.get(id, 0.0) + _GUESSED * guesses.get(id, 0.0) for id in {**known, **guesses}}
-
-
-def _better(scores: Scores, rewritten: Scores) -> dict[Id, float]:
-    weighed = {id: _REWRITTEN * score for id, score in rewritten.items()}
-    return {**weighed, **{id: max(score, weighed.get(id, 0.0)) for id, score in scores.items()}}

@@ -52,8 +52,6 @@ _CJK = re.compile(
     "\U00020000-\U0003ffff]+"
 )
 """Runs of letters of Chinese, Japanese and Korean, which are written without spaces or with endings attached."""
-TOKEN = re.compile(f"{_CJK.pattern[:-1]}|(?:(?!{_CJK.pattern[:-1]})[^\\W_])+")
-"""A letter of these, or a word of other letters and digits."""
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _APOSTROPHES = "'’"
 _CONTRACTED = re.compile(rf"(?<=\w)[{_APOSTROPHES}](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)

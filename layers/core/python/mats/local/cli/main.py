@@ -24,7 +24,7 @@ from mats.local.cli.serve import commands as token_commands
 from mats.local.cli.serve import mcp, serve
 from mats.local.cli.sync import commands as source_commands
 from mats.local.cli.sync import init, sync
-from mats.local.cli.trust import review, synonym, teach, trust
+from mats.local.cli.trust import review, teach, trust
 from mats.settings import Settings, SettingsInvalid
 
 app = typer.Typer(
@@ -66,7 +66,7 @@ def _common(
 _PLAIN = (serve, init, mcp, export, gate)
 """Commands without `--json`; the order of all is that of the help."""
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    serve, init, doctor, search, call, feedback, confirm, withdraw, teach, synonym, list_, mcp, add, edit, remove,
+    serve, init, doctor, search, call, feedback, confirm, withdraw, teach, list_, mcp, add, edit, remove,
     trust, review, import_, sync, preview, export, backup, restore, reconcile, reindex, backfill,
     enrich, erase, show, stats, use, evaluate, gate,
 )  # fmt: skip

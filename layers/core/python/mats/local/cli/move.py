@@ -60,7 +60,7 @@ def backup(
 ) -> None:
     """Write the whole registry to one file and verify it; the service can keep running.
 
-    `mats restore` reads registrations, trust, synonyms, receipts and reports of it. Keep it like the registry itself:
+    `mats restore` reads registrations, trust, receipts and reports of it. Keep it like the registry itself:
     hidden capabilities are in it, too.
     """
     local = local_system(context.obj, create=False)
@@ -76,7 +76,7 @@ def backup(
 def restore(
     context: typer.Context, file: Annotated[Path, ui.argument("A file that `mats backup` wrote.", dir_okay=False)]
 ) -> None:
-    """Restore a backup into an empty or new folder: registrations, trust, synonyms, receipts and reports.
+    """Restore a backup into an empty or new folder: registrations, trust, receipts and reports.
 
     Profiles are made again, and by a writer where one is configured. What waits for a decision is shown only after it.
     """

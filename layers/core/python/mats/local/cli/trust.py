@@ -1,4 +1,4 @@
-"""The commands of operators: `mats trust`, `review`, `teach` and `synonym`."""
+"""The commands of operators: `mats trust`, `review` and `teach`."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -26,9 +26,7 @@ from mats.domain.text.words import clip
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.registry import get_item, target_key
-from mats.local.console.requests import changed_groups
 from mats.local.review import decide, waiting
-from mats.settings import SettingsInvalid
 
 
 def trust(
@@ -226,28 +224,3 @@ def teach(
         else:
             system.teach(request, Id(id))
             ui.show({"request": request, "id": id}, f"{request!r}: {id} comes first")
-
-
-def synonym(
-    context: typer.Context,
-    words: Annotated[list[str] | None, ui.argument("Words or phrases that mean the same.", metavar="[WORD]...")] = None,
-    list_: Annotated[bool, ui.option("Show all, a group on a line.", "--list")] = False,
-    remove: Annotated[bool, ui.option("Take each WORD out of its group.", "--remove")] = False,
-) -> None:
-    """Say which words mean the same in this registry: a request with one of them is searched with the others, too.
-
-    Give them to those that they mean the same as: groups with a word in common become one.
-    """
-    if bool(words) == list_:
-        raise typer.BadParameter("give WORDs, with or without --remove, or --list")
-    with closing(open_system(context.obj, create=False)) as system:
-        if (book := system.stores.synonyms) is None:
-            raise SettingsInvalid("missing: set MATS_SYNONYMS_TABLE")
-        before = book.load()
-        after = changed_groups(before, words or (), remove=remove)
-        if after != before:
-            book.save(after)
-    if list_:
-        ui.show(after, (ui.plain(", ".join(group)) for group in after))
-    else:
-        ui.show(after, ui.count_of(len(after), "group of synonyms", "groups of synonyms"))

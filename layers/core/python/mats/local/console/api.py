@@ -176,9 +176,6 @@ ROUTES: tuple[RegistryRoute, ...] = (
     _route("GET", "/lessons", "listLessons", "List what operators taught", _S.lessons),
     _route("POST", "/lessons", "teach", "Teach what serves a request", _S.teach, requests.LessonRequest,
            scope=_OPERATE),
-    _route("GET", "/synonyms", "listSynonyms", "List words that mean the same", _S.synonyms),
-    _route("POST", "/synonyms", "changeSynonyms", "Add or remove them", _S.change_synonyms, requests.SynonymRequest,
-           scope=_OPERATE),
     _route("GET", "", "overview", "Count capabilities and changes", _S.overview),
     _route("GET", "/use", "use", "Report what was found, and what nothing served", _S.use, UseQuery, is_slow=True),
 )  # fmt: skip

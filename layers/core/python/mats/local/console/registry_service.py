@@ -199,16 +199,6 @@ class RegistryService:
         self._local.teach(lesson.request, Id(lesson.id))
         return lesson.model_dump()
 
-    def synonyms(self) -> dict[str, Any]:
-        return {"synonyms": self._stores.synonyms.load()}
-
-    def change_synonyms(self, request: requests.SynonymRequest) -> dict[str, Any]:
-        """Add or remove words; all groups as they are now."""
-        self._require_operator()
-        book = self._stores.synonyms
-        book.save(requests.changed_groups(book.load(), request.words, remove=request.remove))
-        return self.synonyms()
-
     def trust_of(self, query: requests.TrustQuery) -> dict[str, Any]:
         key = _key_of(query.target)
         return _trust_json(key, self._stores.trust.rows([key]).get(key, NOTHING_ASSIGNED))

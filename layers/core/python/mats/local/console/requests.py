@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Collection, Sequence
-from functools import reduce
 from itertools import islice
 from typing import Annotated, Any
 
@@ -18,8 +17,6 @@ from mats.domain.profile.profile import Trust
 from mats.domain.protocols.catalogue import invocation_of
 from mats.domain.protocols.protocol import Source
 from mats.domain.search.query import QueryText
-from mats.domain.text.variants import Groups, with_group, without_word
-from mats.domain.text.words import clean
 from mats.edge.schema import Parameters
 from mats.local.console.selection import MAX_TEXT
 from mats.local.imports.files import File, FileUnreadable, Location, Stream
@@ -59,22 +56,8 @@ class LessonRequest(RequestModel):
     id: _Id | None = None
 
 
-class SynonymRequest(RequestModel):
-    """Words that mean the same; with `remove`, each is taken out of its group."""
-
-    words: Annotated[tuple[_Id, ...], Field(min_length=1, max_length=20)]
-    remove: bool = False
-
-
 class TrustQuery(Parameters):
     target: _Id
-
-
-def changed_groups(groups: Groups, words: Sequence[str], *, remove: bool) -> Groups:
-    """The groups with these words as one, or without any of them. Raises RequestInvalid: a word cannot be kept."""
-    if remove:
-        return reduce(without_word, words, groups)
-    return with_group(groups, [clean(word) for word in words]) if words else groups
 
 
 MAX_BODY_BYTES = 40_000_000
