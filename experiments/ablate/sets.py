@@ -149,7 +149,7 @@ def memory(opened: OpenSet) -> Iterator[Comparison]:
         return
     past, known = _history(opened.data / f"{opened.dataset.name}-history", opened.dataset)
     for number, query in enumerate(requests.draw(past, PAST)):
-        _report(opened.local, encoder, query, number, CALLER, dict.fromkeys(query.relevant, Event.SUCCEEDED))
+        _report(opened.local, encoder, query, number)
     asked = opened.ask(requests.draw(opened.dataset.queries, MOST["multitool"]), "memory", caller=CALLER)
     familiar = [each for each in asked if known[each.query.id]]
     new = [each for each in asked if not known[each.query.id]]
@@ -169,28 +169,21 @@ def _history(folder: Path, dataset: Dataset) -> tuple[list[JudgedQuery], Mapping
     return past, {row["query-id"]: row["in-history"] == "1" for row in csv.DictReader(table, delimiter="\t")}
 
 
-def _report(
-    local: LocalSystem,
-    encoder: Encoder | None,
-    query: JudgedQuery,
-    number: int,
-    caller: str,
-    events: Mapping[Id, Event],
-) -> None:
-    """Record the outcomes of an answer; without an encoder the memory does not have its request."""
+def _report(local: LocalSystem, encoder: Encoder, query: JudgedQuery, number: int) -> None:
+    """Record that what serves a past request succeeded."""
+    events = dict.fromkeys(query.relevant, Event.SUCCEEDED)
     receipt = Receipt(
-        query_id=f"{caller} {number:06}",
+        query_id=f"{CALLER} {number:06}",
         text="",
-        caller=caller,
+        caller=CALLER,
         audiences=frozenset(),
         at=local.clock.now(),
         shown=tuple(events),
-        encoder=encoder.name if encoder else "",
-        vector=pack_vector(encoder.encode_query(query.text)) if encoder else None,
+        encoder=encoder.name,
+        vector=pack_vector(encoder.encode_query(query.text)),
     )
     outcomes = tuple(Outcome(id, event) for id, event in events.items())
-    book = local.stores.outcomes
-    book.record(receipt, Feedback(query_id=receipt.query_id, caller=caller, outcomes=outcomes))
+    local.stores.outcomes.record(receipt, Feedback(query_id=receipt.query_id, caller=CALLER, outcomes=outcomes))
 
 
 def holds(opened: OpenSet) -> Iterator[Comparison]:
