@@ -29,7 +29,6 @@ from experiments.ablate.measure import (
 )
 from experiments.data.sets import OPERATIONS, VENDORS
 from mats.bootstrap.local import LocalSystem
-from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.learning.outcome import Event, Feedback, Outcome, Receipt, pack_vector
 from mats.domain.policies.alike import ALSO
