@@ -1,8 +1,13 @@
 """Places for what operators trust."""
 
+import pytest
+
 from mats.domain.capability.capability import Id
-from mats.domain.policies.policy import Order
+from mats.domain.policies.policy import Ask, Order
 from mats.domain.policies.rated import Rated
+from mats.domain.search.query import Filter
+from tests.builders import a_profile
+from tests.world import indexed
 
 UNRATED = [Id(f"n/u{number:02}") for number in range(20)]
 RATED = [Id(f"n/r{number}") for number in range(4)]
@@ -28,3 +33,10 @@ def test_where_a_rated_one_is_a_candidate_already_nothing_is_moved():
     ids = [*UNRATED[:14], RATED[0], *UNRATED[14:], *RATED[1:]]
     order = Order(scores={}, cosine=dict.fromkeys(ids, 0.6), k=15, ids=ids)
     assert list(Rated().nominate(order, RATED).ids) == ids
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_request_that_the_encoder_does_not_read_keeps_no_places(foreign: bool):
+    trusted = a_profile(trust=90)
+    ask = Ask.of("坐标", Filter(), foreign=foreign)
+    assert Rated().look(ask, indexed(trusted), None, None) == ({trusted.id} if not foreign else set())

@@ -21,14 +21,14 @@ class Rated(Policy):
     """Floods of rewordings are as near as what they imitate, but nobody has rated them.
 
     Only where unrated hits as near as the rated ones crowd all of these out. Without an encoder nothing tells what is
-    near, and the places are kept.
+    near, and the places are kept; what the encoder does not read is near to anything, and none are.
     """
 
     name: ClassVar = "rated"
     reads: ClassVar = ("look",)
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Collection[Id]:
-        return frozenset(index.exact(TRUSTED_KEYS, ask.admitted, most=_MOST_READ))
+        return frozenset(() if ask.foreign else index.exact(TRUSTED_KEYS, ask.admitted, most=_MOST_READ))
 
     def nominate(self, order: Order, evidence: Collection[Id] | None) -> Order:
         best = [id for id in order.ids if id in (evidence or ())][:_PLACES]
