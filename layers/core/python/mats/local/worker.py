@@ -164,13 +164,14 @@ class EnrichmentWorker(threading.Thread):
         self.completed = 0  # Events so far
 
     def run(self) -> None:
-        """Drain the queue at each poll; if the storage fails, wait longer."""
-        while not self._stopped.wait(_POLL_S):
+        """Drain the queue now and at each poll; if the storage fails, wait longer."""
+        while not self._stopped.is_set():
             try:
                 drain(self._local, self._count, stopped=self._stopped.is_set)
             except DependencyFailed as error:
                 LOGGER.error("the worker cannot use the storage; trying again in %s s: %s", _RETRY_S, error)
                 self._stopped.wait(_RETRY_S)
+            self._stopped.wait(_POLL_S)
 
     def _count(self, completed: int) -> None:
         self.completed += completed

@@ -183,7 +183,7 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
     drafted = None if run.maker.writer else run.drafted
     try:
         registration = parse_item(id, item, kept)
-        if kept and drafted is not None and drafted.pop(id, None) == _hash(item, assigned, kept.profile):
+        if kept and drafted and drafted.pop(id, None) == _hash(item, assigned, kept.profile):
             return Draft(target=kept, registration=registration)
         draft = _accept(registration, assigned, kept, run.maker)
     except RegistrationInvalid as error:
@@ -191,7 +191,7 @@ def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | Non
         last_good = kept or Stored(Profile(namespace=namespace, name=name))
         rejected = last_good.profile.with_assigned(assigned).reject(str(error))
         return Draft(target=replace(last_good, profile=rejected))
-    if drafted is not None:
+    if drafted is not None and not run.vectors:  # one with vectors is the last
         drafted[id] = _hash(item, assigned, draft.target.profile)
     return draft
 

@@ -166,10 +166,7 @@ class LocalEncoder:
 
     def _encode(self, texts: Sequence[str]) -> list[Vector]:
         """Several runs use all cores, but yield to other work; a lone run, as of a query, is made by its caller."""
-        if len(texts) == 1:
-            encodings = [self._tokenizer.encode(texts[0]).ids]  # a batch is handed to threads
-        else:
-            encodings = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        encodings = [self._tokenizer.encode(text).ids for text in texts]  # `encode_batch` starts threads, for no gain
         vectors: list[Vector] = [array("f")] * len(encodings)
         order = sorted(range(len(encodings)), key=lambda i: -len(encodings[i]))  # a run pads to its longest
         runs = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PlainSerializer,
     StringConstraints,
     ValidationError,
     field_validator,
@@ -43,6 +44,8 @@ def _as_list(value: object) -> object:
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
+JsonObject = Annotated[dict[str, JsonValue], PlainSerializer(lambda value: value, return_type=Any)]
+"""Dumped as it is: `JsonValue` would look for the type of every value again, in Python."""
 Short = Annotated[Text, Field(min_length=1, max_length=200)]
 Sentence = Annotated[Text, Field(min_length=1, max_length=2_000)]
 
@@ -79,12 +82,12 @@ class Registration(BaseModel):
     tags: Labels = ()
     type_tags: Labels = ()
     endpoint: Annotated[Text, Field(max_length=2_048), AfterValidator(_refuse_hidden)] = ""
-    input_schema: dict[str, JsonValue] | None = None
+    input_schema: JsonObject | None = None
     examples: Sentences = ()
     negative_examples: Sentences = ()
     provider: Annotated[Text, Field(max_length=200), _WITHOUT_HIDDEN] = ""
     lifecycle: Lifecycle = Lifecycle.ACTIVE
-    descriptor: dict[str, JsonValue] | None = None
+    descriptor: JsonObject | None = None
     visible_to: Words | None = None
 
     @field_validator("namespace")

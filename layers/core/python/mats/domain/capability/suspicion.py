@@ -138,7 +138,8 @@ _HEX = re.compile(r"(?:\b|(?<=0x))(?:[0-9a-fA-F]{2}){16,}\b")
 _CODE = re.compile(
     r"(?:\b(?:curl|wget|powershell)\s|fetch\(|eval\(|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE
 )
-_ESCAPED = re.compile(r"(?:%[\da-fA-F]{2}){4}|(?:\\u[\da-fA-F]{4}){4}|(?:\\x[\da-fA-F]{2}){4}|(?:&#x?[\da-fA-F]+;){4}")
+_CODES = (r"%[\da-fA-F]{2}", r"\\u[\da-fA-F]{4}", r"\\x[\da-fA-F]{2}", r"&#x?[\da-fA-F]+;")
+_ESCAPED = re.compile("|".join(f"{code}(?:{code}){{3}}" for code in _CODES))
 _SPELLED = re.compile(r"(?<!\w)(?:\w([ ._*-]))(?:\w\1){3,}\w(?!\w)")
 _TURNED = re.compile(r"rot-?13|caesar|cipher|backward|reverse|right to left", re.IGNORECASE)
 
@@ -239,7 +240,7 @@ def _search(text: str) -> tuple[tuple[str, Level], ...]:
 def _match(text: str) -> dict[str, Level]:
     seen = _look_of(text)
     raw = text if text.isascii() else "".join(c for c in unicodedata.normalize("NFKC", text) if not is_hidden(c))
-    forms = {"raw": raw, "seen": seen, "said": _words_of(seen)}
+    forms = {"raw": raw, "seen": seen, "said": f" {_words_of(seen)}"}
     found: dict[str, Level] = {}
     for rule, pattern in _patterns():
         if found.get(rule.reason) is not _HOLD and pattern.search(forms[rule.form]):

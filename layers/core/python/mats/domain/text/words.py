@@ -73,13 +73,12 @@ _SKIPPED = word_set(
 _SAYS_NOTHING = word_set(
     "n/a none null string number integer boolean object array str int float bool list dict any true false"
 ) | {""}
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # The categories Cc and Cs of Unicode
 
 
 def clean(text: str) -> str:
     """The text without control characters, whitespace runs as one space."""
-    if not text.isprintable():  # printable text holds no control characters
-        text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text)
-    return " ".join(text.split())
+    return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def clip(text: str, limit: int) -> str:

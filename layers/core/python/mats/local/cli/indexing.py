@@ -1,6 +1,7 @@
 """Progress of indexing in a command: of everything that waits, or of the capabilities that it has changed."""
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ _PAUSE_S = 0.05
 _COLLECTED_AFTER = 10_000
 """New objects between two garbage collections: indexing makes no cycles, and to look for them takes a fifteenth of its
 time. Python's default is 700."""
+_SWITCH_S = 0.0005  # Seconds that a thread of the encoder waits for Python's lock after each run; its default is 0.005
 _STAGES = ("Findable by words", "Complete, with vectors")
 
 
@@ -53,8 +55,8 @@ def index(local: LocalSystem) -> tuple[int, float]:
             for each in raw:
                 each(count)
 
-        with _rare_collections():
-            drain(local, complete, on_findable=on_findable)
+        _prefer_throughput()
+        drain(local, complete, on_findable=on_findable)
     queue, until = local.stores.queue, time.monotonic() + _SETTLE_S
     while sum(queue.depth()) > queue.failing() and time.monotonic() < until:  # A running service has taken some
         time.sleep(_PAUSE_S)
@@ -81,19 +83,15 @@ class Early:
     @contextmanager
     def open(self) -> Iterator["Early"]:
         """At the end, also after an error, the batch that was begun is completed: `index` would take it once more."""
-        with _rare_collections():
-            try:
-                yield self
-            finally:
-                if self._worker:
-                    self._worker.stop(completes_batch=True)
+        _prefer_throughput()
+        try:
+            yield self
+        finally:
+            if self._worker:
+                self._worker.stop(completes_batch=True)
 
 
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    collected = gc.get_threshold()
-    gc.set_threshold(_COLLECTED_AFTER, *collected[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*collected)
+def _prefer_throughput() -> None:
+    """Until the command ends: the process has nothing else to do."""
+    gc.set_threshold(_COLLECTED_AFTER, *gc.get_threshold()[1:])
+    sys.setswitchinterval(_SWITCH_S)

@@ -13,7 +13,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.client.calls import Caller
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
@@ -260,6 +259,8 @@ def call(
     local = local_system(context.obj, create=False)
     profile = local.application.get_or_suggest(local_caller(local.settings), Id(id))
     given = dict(_pair(one) for one in values or ())
+    from mats.client.calls import Caller  # noqa: PLC0415 - urllib3, for this command only
+
     caller = Caller(
         values=given, private=private, timeout_s=timeout, may_run=lambda command: _confirm(command, yes=yes)
     )

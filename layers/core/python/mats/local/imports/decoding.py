@@ -267,23 +267,23 @@ def _build_value(events: Iterable[Any]) -> Json:
         kind, anchor, tag = type(event).__name__, getattr(event, "anchor", None) or "", getattr(event, "tag", None)
         if tag is not None and tag not in _TAGS:
             raise Undecodable(f"holds the tag {tag[:60]!r}: only plain values are allowed")
-        if kind == "DocumentStartEvent" and documents:
-            raise Undecodable("holds several YAML documents: write each to its own file")
-        if kind in ("SequenceStartEvent", "MappingStartEvent"):
-            if len(open_ones) > _MAX_DEPTH:
-                raise TooLarge(_TOO_DEEP)
-            open_ones.append(_Collection(anchor, [] if kind == "SequenceStartEvent" else {}))
-            continue
-        if kind == "AliasEvent":
-            if anchor not in complete:
-                raise Undecodable(f"refers to *{anchor[:60]} before it is complete: write out what it stands for")
-            open_ones[-1].add(complete[anchor])
-            continue
-        if kind == "ScalarEvent":
+        if kind == "ScalarEvent":  # the most frequent one
             is_text = event.style or tag in _TEXT_TAGS
             node = _Node(event.value if is_text else _core_value(event.value), len(event.value) + 1, event.value)
         elif kind in ("SequenceEndEvent", "MappingEndEvent"):
             anchor, node = open_ones[-1].anchor, open_ones.pop().finish()
+        elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            if len(open_ones) > _MAX_DEPTH:
+                raise TooLarge(_TOO_DEEP)
+            open_ones.append(_Collection(anchor, [] if kind == "SequenceStartEvent" else {}))
+            continue
+        elif kind == "AliasEvent":
+            if anchor not in complete:
+                raise Undecodable(f"refers to *{anchor[:60]} before it is complete: write out what it stands for")
+            open_ones[-1].add(complete[anchor])
+            continue
+        elif kind == "DocumentStartEvent" and documents:
+            raise Undecodable("holds several YAML documents: write each to its own file")
         else:
             continue
         count += 1 if node.text is not None else 2
@@ -299,6 +299,6 @@ def _core_value(text: str) -> Json:
     """The value of a plain scalar in YAML 1.2's core schema; text if it is none of its constants and numbers."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    if _INT.fullmatch(text):
+    if text[0] <= "9" and _INT.fullmatch(text):
         return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    return float(text) if text[0] <= "9" and _FLOAT.fullmatch(text) else text
