@@ -12,7 +12,9 @@ from tests.builders import a_profile
 
 
 def note_on(request, *tools):
-    profiles = [a_profile(namespace=namespace, name=name) for namespace, name in tools]
+    profiles = [
+        a_profile(namespace=namespace, name=name, description=" ".join(said)) for namespace, name, *said in tools
+    ]
     ask, policy = Ask.of(request, Filter()), Alike()
     pool = policy.choose(Pool(ask=ask, k=9, profiles=profiles), policy.look(ask, None, None, None))
     marked = [(each, pool.marks.get(each.id, UNMARKED)) for each in profiles]
@@ -30,6 +32,17 @@ def note_on(request, *tools):
         ("create a tag", [("com.a", "createTag"), ("com.b", "delete_tag")], ""),
         ("create a tag", [("com.a", "createTag"), ("com.b", "create_tag_alias_of_group")], ""),
         ("create a tag", [("com.a", "createLabel"), ("com.b", "create_tag")], ""),
+        (
+            "refund a payment",
+            [("com.a", "create_refund", "Of a payment."), ("com.b", "create_refund", "Of a payment.")],
+            "com.b/create_refund",
+        ),
+        (
+            "refund a payment",
+            [("com.a", "create_refund", "Of a payment."), ("com.b", "create_refund", "Of a tax.")],
+            "",
+        ),
+        ("refund a payment", [("com.a", "create_refund", "Of a payment."), ("com.b", "get_url", "Of a payment.")], ""),
         ("do something", [("com.a", "createTag"), ("com.b", "create_tag")], ""),
     ],
 )

@@ -13,7 +13,7 @@ from mats.domain.search.lookups import Lookups, Vector
 from mats.domain.search.shortlist import Ranked, quote_id
 from mats.domain.search.verdict import Verdict
 from mats.domain.text.acts import VERBS
-from mats.domain.text.words import content_words, split_identifier, stem
+from mats.domain.text.words import content_words, split_identifier, stem, stems
 
 ALSO = "also in other products:"
 _MORE = 1  # Words of its name, verbs aside, that were not asked for, up to which an operation is as plain
@@ -25,7 +25,7 @@ _LABELS = 2  # Of a namespace, which tell products apart
 
 @dataclass(frozen=True)
 class Alike(Policy):
-    """A caller can ask which product is meant. Only where the names of both have every thing that was asked for."""
+    """A caller can ask which product is meant. Only where names and descriptions have everything that was asked for."""
 
     name: ClassVar = "alike"
 
@@ -53,9 +53,10 @@ class Alike(Policy):
 
 
 def _is_plain(profile: Profile, asked: Set[str]) -> bool:
-    """True if its name or title is of the things that were asked for, and of hardly any other."""
-    texts = split_identifier(profile.name), profile.source.title if profile.source else ""
-    return any(asked <= said and len(said - asked) <= _MORE for said in map(_things, texts))
+    """True if its name or title has hardly any other thing, and its description those asked for that are not there."""
+    title, description = (profile.source.title, profile.source.description) if profile.source else ("", "")
+    named = (said for said in map(_things, (split_identifier(profile.name), title)) if said & asked)
+    return any(len(said - asked) <= _MORE and asked - said <= stems(description) for said in named)
 
 
 @lru_cache(maxsize=_CACHED)
