@@ -75,7 +75,7 @@ MUTANTS = (
     Mutant(_HOLDS, "order.insert(equals[-1]", "order.insert(equals[0]"),
     Mutant(_RATED, "_AS_NEAR, _MOST_AS_NEAR = 0.9, 4", "_AS_NEAR, _MOST_AS_NEAR = 0.9, 40"),
     Mutant(_RATED, "_PLACES = 3", "_PLACES = 1"),
-    Mutant(_RATED, "() if ask.foreign else", "() if False else"),
+    Mutant(_RATED, "if cosine and not evidence.foreign:", "if cosine:"),
     Mutant(_DUPLICATES, "MOST_KEPT = 3", "MOST_KEPT = 5"),
     Mutant(_DUPLICATES, "MOST_OF_A_DAY = 5", "MOST_OF_A_DAY = 50"),
     Mutant(_DUPLICATES, "SHARE = 0.8", "SHARE = 1.0"),

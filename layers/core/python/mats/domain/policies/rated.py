@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.policies.policy import Ask, Order, Policy
@@ -16,28 +16,37 @@ _AS_NEAR, _MOST_AS_NEAR = 0.9, 4
 _ABOUT_IT = 0.3  # Share of the best cosine from which on a rated one is about the request at all
 
 
+class Trusted(NamedTuple):
+    """The ids that operators trust, and whether the encoder does not read the request."""
+
+    ids: Collection[Id]
+    foreign: bool
+
+
 @dataclass(frozen=True)
 class Rated(Policy):
     """Floods of rewordings are as near as what they imitate, but nobody has rated them.
 
-    Only where unrated hits as near as the rated ones crowd all of these out. Without an encoder nothing tells what is
-    near, and the places are kept; what the encoder does not read is near to anything, and none are.
+    Only where unrated hits as near as the rated ones crowd all of these out. Without an encoder that reads the request
+    nothing tells what is near, and the places are kept.
     """
 
     name: ClassVar = "rated"
     reads: ClassVar = ("look",)
 
-    def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Collection[Id]:
-        return frozenset(() if ask.foreign else index.exact(TRUSTED_KEYS, ask.admitted, most=_MOST_READ))
+    def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Trusted:
+        return Trusted(frozenset(index.exact(TRUSTED_KEYS, ask.admitted, most=_MOST_READ)), ask.foreign)
 
-    def nominate(self, order: Order, evidence: Collection[Id] | None) -> Order:
-        best = [id for id in order.ids if id in (evidence or ())][:_PLACES]
-        cosine, ids = order.cosine, order.ids
+    def nominate(self, order: Order, evidence: Trusted | None) -> Order:
+        if not evidence:
+            return order
+        cosine, ids, trusted = order.cosine, order.ids, evidence.ids
+        best = [id for id in ids if id in trusted][:_PLACES]
         if not best or best[0] in ids[: order.k]:
             return order
-        if cosine:
+        if cosine and not evidence.foreign:
             nearest = max(cosine.get(id, 0.0) for id in best)
-            near = [id for id in ids if id not in (evidence or ()) and cosine.get(id, 0.0) >= _AS_NEAR * nearest]
+            near = [id for id in ids if id not in trusted and cosine.get(id, 0.0) >= _AS_NEAR * nearest]
             crowds = len(frozenset(near).intersection(ids[: order.k])) > _MOST_AS_NEAR
             if not crowds or nearest < _ABOUT_IT * max(cosine.values()):
                 return order
