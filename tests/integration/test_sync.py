@@ -249,8 +249,10 @@ def test_an_entry_that_became_invalid_is_still_listed(mats: Mats, tmp_path: Path
 def test_a_removed_source_keeps_its_entries(mats: Mats, tmp_path: Path):
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(api("open", "close")))
-    for _ in range(2):
-        mats("source", "add", str(file), "--name", "claims", "--namespace", "com.acme")
+    mats("source", "add", str(file), "--name", "claims")
+    for changed in (True, False):
+        added = mats("source", "add", str(file), "--name", "claims", "--namespace", "com.acme")
+        assert ("claims was known: its namespace" in added.err) is changed
         sync(mats)
         assert "its 2 entries stay registered" in mats("source", "remove", "claims").out
         assert tools(mats) == {"open", "close"}

@@ -83,6 +83,8 @@ def add_source(
     book.add(source)
     if kind is SourceKind.MCP and not is_address(location[0]) and redact_arguments(location) != location:
         ui.note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
+    if known and known != source:
+        ui.note(f"{name} was known: its namespace, timeout and --live are now those given here.")
     text = f"{name}: {location_text(source)}; `mats sync {name}` reads it"
     ui.show(definition_json(source), text)
 
