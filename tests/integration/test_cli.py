@@ -67,7 +67,7 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     ("export /none/x", 3, "name a file in a folder that is yours"), ("list --limit 0", 2, "must be at least 1"),
     ("use --days x", 2, "must be a whole number"), ("call com.acme/a --input @none", 2, "directory; check path"),
     ("dataset check none", 1, "name the folder of a data set"), ("withdraw ci", 0, "name token:NAME"),
-    ("token add ci --scope read", 0, "restart `mats serve`"),
+    ("token add ci --scope read", 0, "restart a running `mats serve`"),
 ])  # fmt: skip
 def test_a_wrong_command_says_what_to_do(mats, command, code, told):
     mats("add", "-", stdin=rows(tool("a")))
@@ -78,7 +78,7 @@ def test_a_wrong_command_says_what_to_do(mats, command, code, told):
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("trust com.none.* 50", "com.none.*: trust 50; it counts for what is registered later"),
+        ("trust com.none.* 50", "com.none.*: trust 50; 0 capabilities today; it counts for those registered later"),
         ("list --suspicious", "No capability is flagged."),
     ],
 )

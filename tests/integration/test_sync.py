@@ -41,6 +41,7 @@ def test_an_api_is_kept_in_step(mats: Mats):
         listed["document"] = api("open", "close", "pay", "list", "audit", "reopen")
         second = sync(mats)
         assert (second["new"], second["unchanged"], second["gone"]) == (1, 5, ["com.acme/lock"])
+        assert "no longer listed: com.acme/lock; `--prune` removes it" in mats("sync").err
         assert "lock" in tools(mats)
         third = sync(mats, "--prune")
         assert (third["unchanged"], third["removed"]) == (6, ["com.acme/lock"])

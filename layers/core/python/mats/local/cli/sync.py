@@ -222,6 +222,7 @@ def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
     report, pruned = result.report, result.pruned or Pruned((), ())
     left = [*result.edits, *pruned.kept]
+    prune = "" if result.pruned else "; `--prune` removes it"
     numbers = {
         "rejected": len(report.rejected),
         "left as is": len(left),
@@ -244,7 +245,7 @@ def _show(result: Synced, *, dry_run: bool) -> None:
         [f"changed {id}: {reason}" for id, reason in result.kept if (id, reason) not in left],
         [f"left {id}: {reason}" for id, reason in left],
         [f"removed {id}" for id in pruned.removed],
-        [f"no longer listed: {id}" for id in result.gone if numbers["no longer listed"]],
+        [f"no longer listed: {id}{prune}" for id in result.gone if numbers["no longer listed"]],
     )
     for lines in remarks:
         for line in lines[:_MOST_SHOWN]:
