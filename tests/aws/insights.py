@@ -36,7 +36,8 @@ def run(lines: Sequence[str], log: Sequence[Mapping[str, Any]]) -> list[Record]:
                 rows, shown = _stats(rest, rows)
             case "sort":
                 field, _, order = rest.partition(" ")
-                rows.sort(key=lambda row: row[field], reverse=order == "desc")
+                rows.sort(key=lambda row: row[field])
+                rows = rows[::-1] if order == "desc" else rows  # of two in one millisecond, the later one first
             case "limit":
                 rows = rows[: int(rest)]
             case _:

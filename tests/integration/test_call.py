@@ -196,7 +196,7 @@ def test_operations_with_every_body_and_credential_are_found_and_called_for_real
             assert not [value for value in (*secrets.values(), LOGIN) if value in shown]
         missing = mats("call", "org.example.found/withToken", "--private")
         assert f"which this client does not support, or {variable('API_TOKEN', base)}: set it" in missing.err
-        assert "--private" in mats("call", "org.example.found/createCargo", "--input", '{"body": {}}').err
+        assert "; `--private` allows it" in mats("call", "org.example.found/createCargo", "--input", '{"body": {}}').err
     right = [name for name, (*_, is_right) in OPERATIONS.items() if called[name].ok and is_right(received[name])]
     assert right == list(OPERATIONS)
 

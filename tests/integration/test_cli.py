@@ -47,6 +47,7 @@ def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
     (["com.acme/a"], 2, "give what to change"), (["com.acme/a", "--clear", "trust"], 1, "is not an attribute"),
     (["com.acme/a", "--clear", "kind"], 1, "kind"), (["com.acme/a", "--tag", "x" * 300], 1, "tags"),
     (["com.acme/none", "--tag", "x"], 1, "no capability"), (["com.acme/a", "--example", ""], 1, "examples"),
+    (["com.acme/a", "--endpoint", "notaurl"], 1, "endpoint: must be an address"),
 ])  # fmt: skip
 def test_a_wrong_edit_is_one_line(mats, options, code, told):
     mats("add", "-", stdin=rows(tool("a")))
@@ -63,12 +64,27 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     ("gate --baseline none.json", 1, "make one with `mats gate --update`"), ("sync nothing", 1, "`mats source list`"),
     ("search x --url nonsense", 2, "such as https://mats.example.com"),
     ("restore pyproject.toml", 1, "give a file that `mats backup` wrote"),
-    ("export /none/x", 3, "name a file in a folder that is yours"),
+    ("export /none/x", 3, "name a file in a folder that is yours"), ("list --limit 0", 2, "must be at least 1"),
+    ("use --days x", 2, "must be a whole number"), ("call com.acme/a --input @none", 2, "directory; check path"),
+    ("dataset check none", 1, "name the folder of a data set"), ("withdraw ci", 0, "name token:NAME"),
+    ("token add ci --scope read", 0, "restart a running `mats serve`"),
 ])  # fmt: skip
 def test_a_wrong_command_says_what_to_do(mats, command, code, told):
     mats("add", "-", stdin=rows(tool("a")))
     ran = mats(*command.split())
     assert (ran.code, told in " ".join(ran.err.replace("│", " ").split())) == (code, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("trust com.none.* 50", "com.none.*: trust 50; 0 capabilities today; it counts for those registered later"),
+        ("list --suspicious", "No capability is flagged."),
+    ],
+)
+def test_a_command_that_concerns_nothing_says_so(mats, command, told):
+    mats("add", "-", stdin=rows(tool("a")))
+    assert mats(*command.split()).done().out == f"{told}\n"
 
 
 def test_an_empty_namespace_is_said_and_stats_lists_those_there_are(mats):

@@ -35,6 +35,7 @@ def test_an_operator_confirms_what_a_caller_reported(stocked):
     assert confirmed(stocked) == set()
     assert stocked("withdraw", "local", "--json").json["reports_withdrawn"] > 0
     assert stocked("withdraw", "local").out == "local: 0 reports withdrawn\n"
+    assert "token:NAME" in stocked("withdraw", "ci").err
     assert sql(stocked.home / "mats.db", "SELECT * FROM outcomes") == []
     stocked("withdraw", "").fails(2, "name a caller")
 

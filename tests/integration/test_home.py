@@ -43,6 +43,12 @@ def test_a_folder_without_a_registry_stays_as_it_is(mats: Mats):
     assert list(mats.home.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", ["serve --port 0", "import x.json", "search x"])
+def test_a_file_is_no_registry(mats: Mats, command: str):
+    mats.home.write_text("")
+    mats(*command.split()).fails(3, f"{mats.home} cannot be used (it is a file): choose another MATS_HOME")
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o000])
 def test_the_files_of_a_registry_are_private(mats: Mats, mask: int):
     with umask(mask), serving(mats) as service:

@@ -41,6 +41,7 @@ def test_an_api_is_kept_in_step(mats: Mats):
         listed["document"] = api("open", "close", "pay", "list", "audit", "reopen")
         second = sync(mats)
         assert (second["new"], second["unchanged"], second["gone"]) == (1, 5, ["com.acme/lock"])
+        assert "no longer listed: com.acme/lock; `--prune` removes it" in mats("sync").err
         assert "lock" in tools(mats)
         third = sync(mats, "--prune")
         assert (third["unchanged"], third["removed"]) == (6, ["com.acme/lock"])
@@ -249,8 +250,10 @@ def test_an_entry_that_became_invalid_is_still_listed(mats: Mats, tmp_path: Path
 def test_a_removed_source_keeps_its_entries(mats: Mats, tmp_path: Path):
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(api("open", "close")))
-    for _ in range(2):
-        mats("source", "add", str(file), "--name", "claims", "--namespace", "com.acme")
+    mats("source", "add", str(file), "--name", "claims")
+    for changed in (True, False):
+        added = mats("source", "add", str(file), "--name", "claims", "--namespace", "com.acme")
+        assert ("claims was known: its namespace" in added.err) is changed
         sync(mats)
         assert "its 2 entries stay registered" in mats("source", "remove", "claims").out
         assert tools(mats) == {"open", "close"}

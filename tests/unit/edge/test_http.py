@@ -50,7 +50,7 @@ UNREADABLE, TOO_LARGE, MOST = http.BodyUnreadable, http.BodyTooLarge, http.MAX_B
     ({"body": f'{{"limit": {"9" * 5_000}}}'}, UNREADABLE, "number"),
     *(({"body": body}, UNREADABLE, "nested") for body in ("[" * 30_000 + "]" * 30_000, '{"query":' * 6_000)),
     ({"body": "x" * (MOST + 1)}, TOO_LARGE, "at most 65,536"), ({"body": "é" * (MOST // 2 + 1)}, TOO_LARGE, "at most"),
-    (_sent(b"\xff" * (MOST + 1)), TOO_LARGE, "at most"),
+    (_sent(b"\xff" * (MOST + 1)), TOO_LARGE, "too long: send at most"),
 ], ids=lambda value: str(value)[:30])  # fmt: skip
 def test_body_that_cannot_be_parsed_is_refused(event, error, message):
     with pytest.raises(error, match=message):

@@ -94,7 +94,7 @@ class Response:
 def parse_json(data: bytes, limit: int = MAX_BODY_BYTES) -> Any:
     """The JSON of at most `limit` bytes. Raises as `Request.json` does."""
     if len(data) > limit:
-        message = f"the body is {len(data):,} bytes; at most {limit:,} are read: send less"
+        message = f"the body is too long: send at most {limit:,} bytes"
         raise BodyTooLarge([errors.Fault("", message)])
     try:
         return json.loads(data.decode("utf-8-sig"))

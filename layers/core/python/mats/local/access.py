@@ -121,7 +121,7 @@ def registry_problem(method: str, scheme: str, headers: Headers, access: Access 
         return problem
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if method in ("PUT", "POST", "PATCH") and media_type not in _MEDIA_TYPES:
-        return http.problem(415, "send the item as Content-Type: application/json")
+        return http.problem(415, "send the body as Content-Type: application/json")
     return None
 
 

@@ -122,7 +122,7 @@ class TokenBook:
     def _read_file(self) -> Sequence[Token]:
         try:
             found = self._file.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return ()
         except OSError as error:
             raise StorageUnusable(f"{self._file} cannot be read: {error.strerror}") from error

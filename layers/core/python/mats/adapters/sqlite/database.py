@@ -157,7 +157,8 @@ class Database(Readable):
         except sqlite3.Error as error:
             raise self._translate(error) from error
         except OSError as error:
-            raise StorageUnusable(f"{self.path.parent} cannot be used: {error.strerror or error}") from error
+            reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or error
+            raise StorageUnusable(f"{self.path.parent} cannot be used ({reason}): choose another MATS_HOME") from error
 
     def _translate(self, error: sqlite3.Error) -> DependencyFailed:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF

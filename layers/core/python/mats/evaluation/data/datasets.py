@@ -107,7 +107,9 @@ def _text(folder: Path, name: str, digest: "hashlib._Hash") -> str:
     try:
         data = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
     except (OSError, EOFError) as error:
-        raise DatasetInvalid([Fault(str(folder), f"holds no readable {name} or {name}.gz")]) from error
+        raise DatasetInvalid(
+            [Fault(str(folder), f"holds no readable {name} or {name}.gz: name the folder of a data set")]
+        ) from error
     digest.update(data)
     return data.decode("utf-8", "replace")
 

@@ -57,7 +57,7 @@ def confirm(
 def withdraw(
     context: typer.Context,
     caller: Annotated[
-        str, ui.argument("Caller as receipts name it: in AWS its role's ARN, or the subject of its token.")
+        str, ui.argument("token:NAME, or `local` for this machine; in AWS the role's ARN, or the subject of the token.")
     ],
 ) -> None:
     """Withdraw what a caller reported, here or in AWS; what an operator confirmed stays. First end the caller's access.
@@ -69,6 +69,8 @@ def withdraw(
     withdrawn = _open_outcomes(context).withdraw_of(caller)
     text = f"{caller}: {ui.count_of(withdrawn, 'report')} withdrawn"
     ui.show({"caller": caller, "reports_withdrawn": withdrawn}, text)
+    if not withdrawn:
+        ui.note("Nothing of this caller counts; for a token, name token:NAME.")
 
 
 def _open_outcomes(context: typer.Context) -> Outcomes:

@@ -30,7 +30,7 @@ from mats.settings import Settings, SettingsInvalid
 app = typer.Typer(
     name="mats",
     cls=ExitCodes,
-    help="Find the right model, agent, tool or skill in a registry of thousands. Only `mats call` calls anything.",
+    help="Find the right model, agent, tool or skill in a registry of thousands; `mats call` calls one.",
     epilog="Exit codes: 0 done, 1 rejected or not found, 2 wrong usage, 3 the registry or a model is unavailable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

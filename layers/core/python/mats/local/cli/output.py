@@ -17,6 +17,7 @@ from shutil import get_terminal_size, which
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from pydantic import BaseModel, ValidationError
 from rich import progress
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -26,6 +27,7 @@ from typer.core import TyperGroup
 from mats.bootstrap import models as bootstrap
 from mats.bootstrap.system import AnySystem
 from mats.domain.capability.capability import Kind
+from mats.domain.capability.faults import faults_of
 from mats.domain.errors import (
     CapabilityError,
     CapabilityNotFound,
@@ -270,7 +272,8 @@ class ExitCodes(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")
+            if isinstance(error.__cause__, ValidationError):
+                error.message = faults_of(error.__cause__, BaseModel, {})[0].message
             raise
         except (CapabilityError, SettingsInvalid) as error:
             complain(str(error))

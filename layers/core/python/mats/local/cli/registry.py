@@ -314,7 +314,8 @@ def list_(
         said = "; ".join(one.suspicious) if suspicious else one.summary
         table.add_row(ui.plain(one.id, "bold cyan"), kind, trust, ui.plain(said))
     page = CapabilityPage(capabilities=found, following=following)
-    ui.show(page.model_dump(mode="json"), table if found else "No capability; see `mats stats`.")
+    none = "No capability is flagged." if suspicious else "No capability; see `mats stats`."
+    ui.show(page.model_dump(mode="json"), table if found else none)
     if not ui.is_json() and following:
         ui.note(f"More follow: --after {following!r}")
 

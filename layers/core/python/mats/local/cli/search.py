@@ -275,7 +275,7 @@ def call(
     except Unfetchable as error:
         if private or not isinstance(error.__cause__, AddressRefused):
             raise
-        raise RequestInvalid([*error.faults, Fault("--private", "allows it, if you trust the owner")]) from error
+        raise RequestInvalid([*error.faults, Fault("", "`--private` allows it, if you trust the owner")]) from error
     plain = isinstance(called.content, str) and not ui.is_json()
     value = {"ok": called.ok, "status": called.status, "content": called.content} if ui.is_json() else called.content
     ui.say(called.content) if plain else ui.print_json(value)
@@ -298,7 +298,8 @@ def _parse(text: str) -> Mapping[str, Any]:
         elif text.startswith("@"):
             text = Path(text[1:]).read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"cannot be read: {error}", param_hint="--input") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise typer.BadParameter(f"cannot be read: {reason}; check path and rights", param_hint="--input") from error
     return ui.parse_object(text, "--input")
 
 

@@ -327,9 +327,12 @@ def add_token(
     """Make a token and print it, once: only its hash is stored."""
     ui.check_name(name, "NAME")
     local_system(context.obj).close()  # a token is of a registry, which may be empty
-    token = TokenBook(context.obj.home).add(name, scope, SystemClock().now())
+    book = TokenBook(context.obj.home)
+    token = book.add(name, scope, SystemClock().now())
     ui.show({"name": name, "scope": scope, "token": token}, token)
     ui.note(f"{name} may {scope.allows}. This is the only time that its token is shown.")
+    if len(book.all()) == 1:
+        ui.note("It is the first token: restart a running `mats serve`, which does not ask for tokens yet.")
 
 
 @commands.command("list")

@@ -83,6 +83,8 @@ def add_source(
     book.add(source)
     if kind is SourceKind.MCP and not is_address(location[0]) and redact_arguments(location) != location:
         ui.note("The command is stored with an argument that looks like a secret: pass it in the environment instead.")
+    if known and known != source:
+        ui.note(f"{name} was known: its namespace, timeout and --live are now those given here.")
     text = f"{name}: {location_text(source)}; `mats sync {name}` reads it"
     ui.show(definition_json(source), text)
 
@@ -220,6 +222,7 @@ def _show(result: Synced, *, dry_run: bool) -> None:
     """One line for a source, and what someone has to look at on standard error."""
     report, pruned = result.report, result.pruned or Pruned((), ())
     left = [*result.edits, *pruned.kept]
+    prune = "" if result.pruned else "; `--prune` removes it"
     numbers = {
         "rejected": len(report.rejected),
         "left as is": len(left),
@@ -242,7 +245,7 @@ def _show(result: Synced, *, dry_run: bool) -> None:
         [f"changed {id}: {reason}" for id, reason in result.kept if (id, reason) not in left],
         [f"left {id}: {reason}" for id, reason in left],
         [f"removed {id}" for id in pruned.removed],
-        [f"no longer listed: {id}" for id in result.gone if numbers["no longer listed"]],
+        [f"no longer listed: {id}{prune}" for id in result.gone if numbers["no longer listed"]],
     )
     for lines in remarks:
         for line in lines[:_MOST_SHOWN]:

@@ -71,7 +71,8 @@ def trust(
         return
     parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
     parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
-    concerned = ui.count_of(count, "capability", "capabilities")
+    later = " today; it counts for those registered later" if parts and not count else ""
+    concerned = f"{ui.count_of(count, 'capability', 'capabilities')}{later}"
     outcome = {
         "namespace": f"{namespace}.*",
         "trust": assigned.trust,
