@@ -370,7 +370,7 @@ _FORMATS = st.sampled_from(["mcp-server", "mcp-tool", "a2a-agent-card", "openapi
 
 @given(
     st.sampled_from(Kind), st.dictionaries(_KEYS, json_values(SCALARS), max_size=6), _FORMATS | st.none(),
-    st.sampled_from(["", MCP_URL, "x:", "https://x.example/{id}"]),
+    st.sampled_from(["", MCP_URL, "x", "https://x.example/{id}"]),
 )  # fmt: skip
 def test_any_descriptor_has_an_invocation_or_none(kind, descriptor, format, endpoint):
     given = {**descriptor, "format": format} if format else descriptor

@@ -157,18 +157,10 @@ NAMESPACES = ["", ".", "com.", ".acme", "com..acme", "Com.a", "com/a", "com a", 
         ("examples", ["x"] * 101),
         ("tags.1", ["fine", "x" * 201]),
         ("negative_examples.0", ["x" * 2_001]),
-        *(("endpoint", endpoint) for endpoint in ("notaurl", "api.acme.com/pay", "not a url", "://x", "%%")),
     ],
 )
 def test_what_is_no_text_of_its_length_and_letters_is_rejected(attribute, value):
     assert _faults(an_item(**{attribute.partition(".")[0]: value})).keys() == {attribute}
-
-
-@pytest.mark.parametrize(
-    "endpoint", ["https://a.com/{id}", "{host}/mcp", "/v1/claims", "arn:aws:bedrock:x", "localhost:80"]
-)
-def test_an_address_an_arn_or_a_path_is_an_endpoint(endpoint):
-    assert Registration.parse(an_item(endpoint=endpoint)).endpoint == endpoint
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

@@ -29,7 +29,6 @@ MAX_ITEM_BYTES = 400_000  # DynamoDB allows 400 KB per item; every registry enfo
 MAX_DEPTH = 32  # DynamoDB nests maps and lists at most this deep
 
 _NAMESPACE = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
-_ENDPOINT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/{]")  # A scheme or `arn:`, a path, or a placeholder
 _HINTS = {
     "trust": "trust is assigned by operators (`mats trust ID N`), never by the registration",
     "parameters": "is not a known attribute; a JSON Schema belongs in `input_schema`, anything else in `descriptor`",
@@ -42,11 +41,6 @@ _HINTS = {
 def _as_list(value: object) -> object:
     """Sort string sets (a DynamoDB type); return any other value unchanged."""
     return sorted(value) if isinstance(value, set | frozenset) and all(isinstance(v, str) for v in value) else value
-
-
-def is_endpoint(text: str) -> bool:
-    """True for an address, an ARN or a path, also with placeholders in braces."""
-    return _ENDPOINT.match(text) is not None
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
@@ -101,13 +95,6 @@ class Registration(BaseModel):
     def _check_namespace(cls, value: str) -> str:
         if not _NAMESPACE.fullmatch(value):
             raise ValueError(f"must be dot-separated labels of a-z, 0-9 and -, such as com.acme; got {value[:60]!r}")
-        return value
-
-    @field_validator("endpoint")
-    @classmethod
-    def _check_endpoint(cls, value: str) -> str:
-        if value and not is_endpoint(value):
-            raise ValueError(f"must be an address, such as https://api.acme.com/pay, or an ARN; got {value[:60]!r}")
         return value
 
     @field_validator("name")

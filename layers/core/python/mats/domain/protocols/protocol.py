@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from pydantic.alias_generators import to_camel
 
 from mats.domain.capability.capability import Kind, capability_id
-from mats.domain.capability.registration import Registration, is_endpoint
+from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.text.fence import find_hidden, visible
 from mats.domain.text.words import word_set
@@ -180,13 +180,11 @@ class ItemDraft:
             self.item[attribute] = value
 
     def set_endpoint(self, url: str) -> None:
-        """Set the endpoint, unless it is empty, too long or none."""
-        if len(url) > (most := _MAX_TEXT["endpoint"]):
-            self.add_note("endpoint", f"is longer than {most:,} characters; it is left out")
-        elif url.strip() and not is_endpoint(url.strip()):
-            self.add_note("endpoint", "is not an address; it is left out")
-        else:
+        """Set the endpoint, unless it is empty or too long."""
+        if len(url) <= (most := _MAX_TEXT["endpoint"]):
             self.set("endpoint", url)
+        else:
+            self.add_note("endpoint", f"is longer than {most:,} characters; it is left out")
 
     def add_note(self, attribute: str, message: str) -> None:
         self.notes[Fault(attribute, message)] = None
