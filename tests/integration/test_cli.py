@@ -47,7 +47,6 @@ def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
     (["com.acme/a"], 2, "give what to change"), (["com.acme/a", "--clear", "trust"], 1, "is not an attribute"),
     (["com.acme/a", "--clear", "kind"], 1, "kind"), (["com.acme/a", "--tag", "x" * 300], 1, "tags"),
     (["com.acme/none", "--tag", "x"], 1, "no capability"), (["com.acme/a", "--example", ""], 1, "examples"),
-    (["com.acme/a", "--endpoint", "notaurl"], 1, "endpoint: must be an address"),
 ])  # fmt: skip
 def test_a_wrong_edit_is_one_line(mats, options, code, told):
     mats("add", "-", stdin=rows(tool("a")))
