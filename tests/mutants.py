@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant(_SCALE, "LEXICAL_SHARE = 0.6", "LEXICAL_SHARE = 0.4"),
     Mutant(_SCALE, "key=lambda id: (-scores[id], id)", "key=lambda id: -scores[id]"),
     Mutant(_SCALE, "pairs_share: float = 0.4", "pairs_share: float = 0.0"),
-    Mutant("domain/search/verdict.py", "if not understood:", "if False:"),
+    Mutant("domain/search/verdict.py", "return usual if understood else", "return usual if True else"),
     Mutant("domain/text/words.py", "len(letters) < _TORN * len(spoken)", "len(letters) < 9 * len(spoken)"),
     Mutant("usecases/found.py", "each.bm25 is None or each.bm25 for", "each.bm25 for"),
     Mutant(_SHORTLIST, "if foreign and results and not spelled else", "if foreign and results else"),

@@ -15,7 +15,7 @@ import numpy as np
 
 from mats.domain.search.query import Query
 from mats.domain.search.scale import Scale
-from mats.domain.search.verdict import NOTHING
+from mats.domain.search.verdict import WEAK_UNREAD
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 from mats.evaluation.measures import SEED, Values
 from mats.evaluation.systems.workbench import registry_of, without_timeouts
@@ -56,11 +56,12 @@ def relevance_scores(dataset: Dataset, settings: Settings, encoder: Encoder | No
 def _best(discover: Discover, query: JudgedQuery) -> tuple[float, float]:
     """The relevance of the most relevant candidate, and whether gold is among the candidates (1 or 0).
 
-    The relevance is 0 where nothing can be relevant.
+    The relevance is 0 for what is `none` at any threshold, because it is no words, and -1 where nothing was found.
     """
-    answer = discover.answer(Query(query=query.text[:2_000]))
-    counts = answer.trace.thresholds != NOTHING
-    best = max((result.relevance for result in answer.ranked if counts), default=0.0)
+    answer, usual = discover.answer(Query(query=query.text[:2_000])), discover.thresholds
+    best = max((result.relevance for result in answer.ranked), default=-1.0)
+    if 0 <= best < WEAK_UNREAD and answer.trace.thresholds not in (usual.hybrid, usual.lexical):
+        best = 0.0
     return best, float(any(result.id in query.relevant for result in answer.ranked))
 
 
@@ -90,7 +91,7 @@ def halves(sets: Sequence[Scores]) -> tuple[list[Scores], list[Scores]]:
 def fit_weak(sets: Sequence[Scores]) -> float:
     """The highest threshold below which at most 5 % of any set's in-scope queries lie, of those that find anything."""
     candidates = np.linspace(0, 1, 1_001)
-    found = [s["good"][s["good"] > 0] for s in sets]
+    found = [s["good"][s["good"] >= 0] for s in sets]
     rejected = np.array([max((best < t).mean() for best in found if len(best)) for t in candidates])
     return float(candidates[rejected <= _MAX_REJECTED][-1])
 

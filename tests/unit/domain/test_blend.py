@@ -19,7 +19,7 @@ from mats.domain.search.signals import (
     shares,
     weighted_mean,
 )
-from mats.domain.search.verdict import Thresholds, Verdict
+from mats.domain.search.verdict import WEAK_UNREAD, Thresholds, Verdict, VerdictThresholds
 
 LLM, BM25, QUALITY, INTENT, RETRIEVAL = Signal.LLM, Signal.BM25, Signal.QUALITY, Signal.INTENT, Signal.RETRIEVAL
 MEASURED = (LLM, BM25, QUALITY, INTENT)
@@ -150,6 +150,14 @@ def test_retrieval_is_a_logistic_function_of_the_mixture(mixture, expected):
 def test_the_verdict_follows_the_most_relevant_candidate():
     found = [Thresholds(match=0.7, weak=0.4).verdict(best) for best in (None, 0.0, 0.39, 0.4, 0.69, 0.7, 1.0)]
     assert found == [Verdict.NONE] * 3 + [Verdict.WEAK] * 2 + [Verdict.MATCH] * 2
+
+
+@pytest.mark.parametrize(("usual", "weak"), [(0.01, WEAK_UNREAD), (0.3, 0.3)])
+def test_what_is_no_words_has_to_be_nearer_to_be_weak(usual: float, weak: float):
+    own = Thresholds(match=0.7, weak=usual)
+    thresholds = VerdictThresholds(reranked=Thresholds(match=0.6, weak=0.0), hybrid=own, lexical=own)
+    unread = thresholds.of(reranked=False, compared=True, understood=False)
+    assert (unread.match, unread.weak) == (0.7, weak)
 
 
 WEIGHTS = {"name": 1.0, "other": 0.5}

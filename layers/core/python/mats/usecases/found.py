@@ -70,7 +70,7 @@ class Found:
 
     @property
     def may_have_terms(self) -> bool:
-        """False if lexical search answered, and no registration has a word of the request."""
+        """False if lexical search answered, and nothing that was searched has a word of the request."""
         return any(each.bm25 is None or each.bm25 for each in self.hits if each)
 
 

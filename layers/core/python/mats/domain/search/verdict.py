@@ -1,6 +1,6 @@
 """The verdict: whether the registry has a capability for the request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -29,8 +29,8 @@ class Thresholds:
         return Verdict.MATCH if best >= self.match else Verdict.WEAK
 
 
-NOTHING = Thresholds(match=1.0, weak=1.0)
-"""No candidate is relevant; a relevance is below 1."""
+WEAK_UNREAD = 0.058
+"""Where `weak` begins at least for what is no words: 97 % of random letters are below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,10 @@ class VerdictThresholds:
     def of(self, *, reranked: bool, compared: bool, understood: bool) -> Thresholds:
         """The thresholds of a reranked answer, else of one with cosines (`compared`), else of one by words alone.
 
-        What is not `understood`, because it has no word of a registration and no word of a language, is compared with
-        everything alike: without a reranker, nothing is relevant to it.
+        What is not `understood`, because it has no word of what was searched and its words fall apart, may be a rare
+        word or random letters: it has to be nearer.
         """
         if reranked:
             return self.reranked
-        if not understood:
-            return NOTHING
-        return self.hybrid if compared else self.lexical
+        usual = self.hybrid if compared else self.lexical
+        return usual if understood else replace(usual, weak=max(usual.weak, WEAK_UNREAD))

@@ -329,7 +329,8 @@ def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
 
 
 _TORN = 2.5
-"""Pieces per word from which on Latin letters are no words: judged requests have 1 to 2.3, random letters 2.7 to 5."""
+"""Pieces per word from which on Latin letters may be no words: judged requests have 1 to 2.3, random letters 2.7 to 5,
+and so have some rare words (`webhook`)."""
 
 
 def has_words(words: Sequence[str], pieces: Sequence[str]) -> bool:

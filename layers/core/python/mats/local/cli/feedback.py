@@ -69,7 +69,7 @@ def withdraw(
     withdrawn = _open_outcomes(context).withdraw_of(caller)
     text = f"{caller}: {ui.count_of(withdrawn, 'report')} withdrawn"
     ui.show({"caller": caller, "reports_withdrawn": withdrawn}, text)
-    if not withdrawn:
+    if not (withdrawn or ":" in caller or caller == "local"):
         ui.note("Nothing of this caller counts; for a token, name token:NAME.")
 
 
