@@ -53,7 +53,7 @@ class Alike(Policy):
 
 
 def _is_plain(profile: Profile, asked: Set[str]) -> bool:
-    """True if its name or title has what was asked for, or a part of it, and hardly more; its description has the rest."""
+    """True if its name or title has some of what was asked for and hardly more, and its description has the rest."""
     title, description = (profile.source.title, profile.source.description) if profile.source else ("", "")
     named = (said for said in map(_things, (split_identifier(profile.name), title)) if said & asked)
     return any(len(said - asked) <= _MORE and asked - said <= stems(description) for said in named)
