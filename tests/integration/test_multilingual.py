@@ -8,6 +8,7 @@ import pytest
 from mats.adapters.encoder.multilingual import MultilingualEncoder
 from mats.adapters.encoder.weights import EncoderMissing
 from mats.bootstrap import models
+from mats.domain.capability.registration import Registration
 from mats.domain.search.query import Query
 from mats.domain.search.verdict import Verdict
 from mats.evaluation.data.datasets import TRANSLATED, sample
@@ -70,6 +71,31 @@ def test_any_text_has_a_unit_vector(encoder, text: str):
 def test_each_encoder_reads_its_languages(encoder, text: str, english: bool, others: bool):
     assert (encoder.english.reads(text), encoder.others.reads(text)) == (english, others)
     assert encoder.reads(text) is (english or others)
+
+
+@pytest.mark.parametrize(
+    ("text", "english", "others"),
+    [
+        ("refund a payment", True, True), ("restart a rollout", True, True), ("transcribe voicemail", False, True),
+        ("xqzv blorpf", False, False), ("查询天气预报", True, True), ("погода", True, True), ("404", True, True),
+    ],
+)  # fmt: skip
+def test_random_letters_and_some_rare_words_fall_apart(encoder, text: str, english: bool, others: bool):
+    assert (encoder.english.has_words(text), encoder.others.has_words(text)) == (english, others)
+    assert encoder.has_words(text) is (english or others)
+
+
+def test_a_rare_word_is_weak_where_something_is_near_and_random_letters_are_none(encoder):
+    texts = {"speech_to_text": "Turn a recorded phone message into text.", "get_weather": "The weather of a place."}
+    items = [
+        Registration.parse({"namespace": "com.acme", "kind": "tool", "name": name, "description": text})
+        for name, text in texts.items()
+    ]
+    with registry_of(items, Settings(), encoder=encoder.english) as local:
+        discover = without_timeouts(local.discover)
+        rare, random = (discover.answer(Query(query=text)) for text in ("transcribe voicemail", "xqzv blorpf"))
+    assert (rare.verdict, rare.ranked[0].id) == (Verdict.WEAK, "com.acme/speech_to_text")
+    assert random.verdict is Verdict.NONE
 
 
 def test_a_request_in_english_has_the_products_of_the_default_encoder(encoder):
