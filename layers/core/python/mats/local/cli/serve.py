@@ -332,7 +332,7 @@ def add_token(
     ui.show({"name": name, "scope": scope, "token": token}, token)
     ui.note(f"{name} may {scope.allows}. This is the only time that its token is shown.")
     if len(book.all()) == 1:
-        ui.note("It is the only token: restart a `mats serve` that was started without one, because it asks for none.")
+        ui.note("It is the only token: restart a running `mats serve` that was started without one: it asks for none.")
 
 
 @commands.command("list")
