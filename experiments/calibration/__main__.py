@@ -50,8 +50,8 @@ def main() -> None:
     fitted_to = [(model_of(models.encoder.name), models.encoder)] if models.encoder else []
     for key, encoder in (*fitted_to, ("none", None)):
         measure = partial(relevance_scores, settings=models.offline, encoder=encoder, scale=scale)
-        real = [join(list(map(measure, operations("open"))))] if kinds else []
-        fitted, tested = halves([*map(measure, kinds or datasets.values()), *real])
+        apis = [join(list(map(measure, operations("open"))))] if kinds else []
+        fitted, tested = halves([*map(measure, kinds or datasets.values()), *apis])
         weak, match = fit_weak(fitted), fit_match(fitted)
         thresholds = {"weak": round(weak, 3), "match": round(max(weak, match, _LEAST_MATCH), 3)}
         table[f"{index}/{key}"] = {"scale": asdict(scale), "thresholds": thresholds}

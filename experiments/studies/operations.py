@@ -20,14 +20,12 @@ def _panels(context: ExperimentContext) -> Iterator[Panel]:
     vendors = list(operations("kept"))
     for sort in ("exact", "paraphrase", "question", ALL):
         yield Panel(sort, tuple(
-            replace(vendor, queries=[
-                query for query in vendor.queries if sort in (ALL, query.source.partition(",")[0])
-            ])
+            replace(vendor, queries=[each for each in vendor.queries if sort in (ALL, each.source.partition(",")[0])])
             for vendor in vendors
         ))  # fmt: skip
 
 
-def answered(asked: Asked) -> dict[str, Any]:
+def measure_false_none(asked: Asked) -> dict[str, Any]:
     """The operations of all registries, and the share of requests that are told `none` although one serves them."""
     verdicts = [answer.verdict for answer in asked.answers.values() if answer.verdict]
     return {
@@ -44,7 +42,7 @@ EXPERIMENT = Experiment(
     "the half that was kept. Without an LLM. The paper has no such set.",
     panels=_panels,
     arms=arms(PLAIN_BM25, OURS),
-    measures=(ranking, answered),
+    measures=(ranking, measure_false_none),
     tables=(
         TableForm(
             id="operations-shares", caption="Kept half, %",

@@ -60,7 +60,6 @@ class UniversalEncoder:
         return 2 * sum(map(_is_lost, pieces)) <= len(pieces)
 
     def has_words(self, text: str) -> bool:
-        """As the local encoder's."""
         return has_words(spelled_words(text), self._pieces(text))
 
     def _pieces(self, text: str) -> list[str]:

@@ -19,7 +19,7 @@ ALSO = "also in other products:"
 _MORE = 1  # Words of its name, verbs aside, that were not asked for, up to which an operation is as plain
 _AS_RELEVANT = 0.5  # Share of the relevance of the first result from which on another one is as good an answer
 _MOST = 3  # Products that are named
-_CACHED = 4_096  # Names and titles whose words are kept
+_CACHED = 4_096  # Names and titles, and descriptions, whose words are kept
 _LABELS = 2  # Of a namespace, which tell products apart
 
 
@@ -55,13 +55,17 @@ class Alike(Policy):
 def _is_plain(profile: Profile, asked: Set[str]) -> bool:
     """True if its name or title has some of what was asked for and hardly more, and its description has the rest."""
     title, description = (profile.source.title, profile.source.description) if profile.source else ("", "")
-    named = (said for said in map(_things, (split_identifier(profile.name), title)) if said & asked)
-    return any(len(said - asked) <= _MORE and asked - said <= stems(description) for said in named)
+    named = map(_things, (split_identifier(profile.name), title))
+    missing = [asked - said for said in named if said & asked and len(said - asked) <= _MORE]
+    return not all(missing) or any(each <= _stems(description) for each in missing)
 
 
 @lru_cache(maxsize=_CACHED)
 def _things(text: str) -> Set[str]:
     return {stem(word) for word in content_words(text) if word not in VERBS and word.removesuffix("s") not in VERBS}
+
+
+_stems = lru_cache(maxsize=_CACHED)(stems)
 
 
 def _product(result: Result) -> str:

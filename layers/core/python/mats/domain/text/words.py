@@ -313,8 +313,7 @@ def is_readable(words: Sequence[str], pieces: Sequence[str]) -> bool:
 
     `pieces` are those of the vocabulary, without marks of their place; an unknown one is empty.
     """
-    spoken = [word for word in words if word.isalpha()]
-    letters = [piece for piece in pieces if not piece or piece.isalpha()]
+    spoken, letters = _letters_of(words, pieces)
     if not spoken or not letters:
         return True
     if sum(not piece or (len(piece) == 1 and not piece.isascii()) for piece in letters) >= _SPELLED * len(letters):
@@ -338,9 +337,13 @@ def has_words(words: Sequence[str], pieces: Sequence[str]) -> bool:
 
     `pieces` as for `is_readable`.
     """
-    spoken = [word for word in words if word.isalpha()]
-    letters = [piece for piece in pieces if not piece or piece.isalpha()]
+    spoken, letters = _letters_of(words, pieces)
     return not spoken or len(letters) < _TORN * len(spoken) or not all(map(str.isascii, spoken))
+
+
+def _letters_of(words: Sequence[str], pieces: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words, and the pieces, that are letters only; an unknown piece may be."""
+    return [word for word in words if word.isalpha()], [piece for piece in pieces if not piece or piece.isalpha()]
 
 
 def may_be_foreign(words: Collection[str]) -> bool:
