@@ -316,12 +316,16 @@ def test_a_query_is_encoded_once_and_a_failure_is_not_kept():
 DOWN = DependencyFailed("down")
 
 
-def over_broken(**failing: Exception) -> Discover:
-    """Search over an index of three whose methods raise these."""
+def of_three(**failing: Exception) -> MemoryIndex:
+    """An index of three whose methods raise these."""
     index = indexed(*THREE)
     for method, error in failing.items():
         setattr(index, method, raising(error))
-    return discover_over(index)
+    return index
+
+
+def over_broken(**failing: Exception) -> Discover:
+    return discover_over(of_three(**failing))
 
 
 @pytest.mark.parametrize(("method", "degraded"), [("lexical", "lexical"), ("bm25_of", "bm25")])
@@ -436,10 +440,7 @@ TORN = OfOneLanguage(readable=True, worded=False)
 
 def over_three(encoder: FakeEncoder, *, reranker: ScriptedReranker | None = None, **failing: Exception) -> Discover:
     """Search over three capabilities, each of which any vector makes a weak match."""
-    index = indexed(*THREE)
-    for method, error in failing.items():
-        setattr(index, method, raising(error))
-    discover = discover_over(index, encoder=encoder, reranker=reranker)
+    discover = discover_over(of_three(**failing), encoder=encoder, reranker=reranker)
     return replace(discover, thresholds=replace(discover.thresholds, hybrid=Thresholds(match=0.99, weak=0.0)))
 
 
