@@ -23,7 +23,8 @@ _MATS, _HERE = "layers/core/python/mats", "experiments"
 _ANSWER = tuple(
     f"{_MATS}/{name}"
     for name in (
-        "bootstrap/policies.py", "calibration.json", "domain/policies/*.py", "domain/profile/index_fields.py",
+        "bootstrap/policies.py", "calibration.json", "domain/policies/*.py", "domain/policies/products.txt",
+        "domain/profile/index_fields.py",
         "domain/profile/index_keys.py", "domain/profile/profile.py", "domain/profile/wording.py",
         "domain/protocols/catalogue.py", "domain/protocols/descriptors.py", "domain/protocols/operation_words.py",
         "domain/search/*.py", "domain/text/acts.py",

@@ -16,6 +16,7 @@ MADE = 150  # Requests of each sort, at most
 _LONG = 7  # Letters from which on a word can be misspelt and still be recognised
 _WORD = re.compile(rf"[a-zA-Z]{{{_LONG},}}")
 _PLAIN = 20  # Requests over a registry of one product
+ELSEWHERE = ("Workday", "Dropbox", "Microsoft Teams", "Zendesk", "Trello")  # Products that hardly any set has
 
 
 def draw(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuery]:

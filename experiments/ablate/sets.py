@@ -119,6 +119,22 @@ def one_product(opened: OpenSet) -> Iterator[Comparison]:
         yield compare("products", Part.SILENT, "a registry of one product, named", opened.dataset.name, pairs)
 
 
+def absent_products(opened: OpenSet) -> Iterator[Comparison]:
+    """Judged queries in a product that the set may lack, which is no match then, and the same without it."""
+    arms = opened.arms.only("products")
+    queries = requests.draw(opened.dataset.queries, requests.MADE)
+
+    def matches(discover: Discover, text: str) -> float:
+        return float(discover.answer(Query.parse({"query": text[-LONGEST_QUERY:]})).verdict is Verdict.MATCH)
+
+    for without in arms.without.values():
+        plain = [(matches(arms.whole, each.text), matches(without, each.text)) for each in queries]
+        yield compare("products", Part.SILENT, "judged queries: a match", opened.dataset.name, plain)
+        asked = [f"{each.text} in {requests.ELSEWHERE[n % len(requests.ELSEWHERE)]}" for n, each in enumerate(queries)]
+        pairs = [(1 - matches(arms.whole, text), 1 - matches(without, text)) for text in asked]
+        yield compare("products", Part.OWN, "in a product that is not here: no match", opened.dataset.name, pairs)
+
+
 def lessons(opened: OpenSet) -> Iterator[Comparison]:
     """Requests with a wrong first result are taught; the others are asked beside the lessons."""
     arms = opened.arms.only("lessons")
@@ -243,11 +259,11 @@ def several_products(opened: OpenSet) -> Iterator[Comparison]:
 
 
 PROBES: Mapping[str, Sequence[Probe]] = {
-    "tools": (judged_queries, made_requests),
+    "tools": (judged_queries, made_requests, absent_products),
     "models": (judged_queries,),
     "multitool": (judged_queries, memory),
-    "mcp-tools-closed": (judged_queries, made_requests, one_product),
-    "skills": (judged_queries, made_requests, lessons),
+    "mcp-tools-closed": (judged_queries, made_requests, one_product, absent_products),
+    "skills": (judged_queries, made_requests, absent_products, lessons),
     "agents": (judged_queries, made_requests, takeovers),
     "sparse-tools": (judged_queries,),
     "livemcp-tasks": (judged_queries,),

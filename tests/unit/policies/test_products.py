@@ -12,6 +12,7 @@ from mats.domain.search.namespaces import nearest_spaces
 from mats.domain.search.query import Filter, Query
 from mats.domain.search.scale import Scale
 from mats.domain.search.signals import PAPER_WEIGHTS
+from mats.domain.search.verdict import Verdict
 from tests.builders import a_profile, rank
 from tests.world import discover_over, indexed
 
@@ -95,6 +96,65 @@ def test_where_everything_is_of_the_product_its_name_changes_nothing():
 def test_the_nearest_namespaces_share_a_spelling_or_a_word(wanted, nearest):
     known = ["com.stripe.mcp", "com.gitlab.mcp", "com.github", "org.x"]
     assert sorted(nearest_spaces(wanted, known)) == nearest
+
+
+@pytest.mark.parametrize(
+    ("text", "absent"),
+    [
+        ("post a message in Zendesk", ["Zendesk"]),
+        ("upload a file to dropbox", ["dropbox"]),
+        ("copy Dropbox files to Google Drive", ["Dropbox", "Google Drive"]),
+        ("Workday: list absences", ["Workday"]),
+        ("Salesforce", ["Salesforce"]),
+        ("list my workday meetings", []),
+        ("Box the results", []),
+        ("the share price of Netflix", []),
+        ("broadcast from Madison Square Garden", []),
+        ("A build failed. A Zendesk article told me to set a path.", []),
+        ("A build failed. Tell the team in Zendesk.", ["Zendesk"]),
+        ("what is the weather in Berlin in May", []),
+        ("read the tickets at https://zendesk.com/x", []),
+        ("a message in Microsoft Teams", ["Microsoft Teams"]),
+        ("a message in Microsoft Outlook", []),
+    ],
+)
+def test_well_known_products_that_nothing_belongs_to_are_absent(text, absent):
+    of_microsoft, of_others = (RARE._replace(spaces=spaces) for spaces in ({"com.microsoft.outlook"}, {"com.a.teams"}))
+    uses = {"microsoft": of_microsoft, "outlook": of_microsoft, "team": of_others}
+    named = products_named(text, {name: uses[name] for name in asked_names(text) if name in uses})
+    assert list(named.absent) == absent
+    assert not (absent and named.spaces)
+
+
+@pytest.mark.parametrize(
+    ("provider", "description", "verdict"),
+    [
+        ("Slack", "Post a message to a channel.", Verdict.WEAK),
+        ("Slack", "Post a message to a channel, or in Google Chat.", Verdict.MATCH),
+        ("Google LLC", "Post a message to a channel of Chat.", Verdict.MATCH),
+        ("Google LLC", "Post a message to a channel of Mail.", Verdict.WEAK),
+    ],
+)
+def test_what_is_in_another_product_than_was_named_is_no_match(provider, description, verdict):
+    poster = a_profile(namespace="org.a", provider=provider, name="post_message", description=description)
+    index = indexed(poster, a_profile(name="x"))
+    answer = discover_over(index).answer(Query(query="post a message to a channel in Google Chat"))
+    assert answer.verdict is verdict
+    note = "nothing here belongs to Google Chat, which the query names"
+    assert (note in answer.notes) is (verdict is Verdict.WEAK)
+    assert discover_over(index).answer(Query(query="post a message to a channel")).verdict is Verdict.MATCH
+
+
+def test_nothing_stays_nothing_in_a_product_that_is_not_here():
+    index = indexed(a_profile(name="post_message"), a_profile(name="list_users"))
+    assert discover_over(index).answer(Query(query="zebras in Zendesk")).verdict is Verdict.NONE
+
+
+def test_only_the_step_in_a_product_that_is_not_here_is_no_match():
+    index = indexed(a_profile(name="post_message", description="Post a message."), a_profile(name="list_users"))
+    steps = ("post a message in Zendesk", "list users")
+    answer = discover_over(index).answer(Query(queries=steps))
+    assert [part.verdict for part in answer.parts] == [Verdict.WEAK, Verdict.MATCH]
 
 
 def test_the_encoder_reads_the_request_without_the_product():

@@ -1,12 +1,14 @@
-"""Rank what belongs to the product that a request names before the rest: docs/decisions/0082.
+"""Rank what belongs to the product that a request names before the rest, and say if none does: docs/decisions/0082.
 
-A product is named by a label of a namespace or by a provider of the registry. Names are free, so none is a filter.
+A product is named by a label of a namespace or by a provider of the registry. Names are free, so none is a filter. That
+a product is not here can be told of well-known ones only (`products.txt`): other capitals are places, months, people.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
@@ -23,6 +25,7 @@ from mats.domain.text.words import STOP_WORDS, index_terms, query_terms, word_se
 
 _MARKS = word_set("on with in via from using")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
+_ABOUT = word_set("about and at by for like of or than vs")  # Words before a product that is only spoken of
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3
@@ -43,6 +46,7 @@ class Named:
     spelled: Sequence[str]
     rest: str
     free: Sequence[str] = ()  # Those spelled whose owners no operator trusts
+    absent: Sequence[str] = ()  # Well-known products that nothing here belongs to, as the request spells them
 
     def within(self, admitted: Filter) -> Filter:
         """The filter of what has one of the names."""
@@ -77,6 +81,8 @@ class Found:
 class Products(Policy):
     """Its best capabilities are candidates and come before equals; they are no better a match for that.
 
+    If nothing is of the product, and nothing speaks of it, the answer says so, and is no match.
+
     The request is encoded without the name: in a vector it would say that those are near which mention it. Where every
     entry is of the product, the name says nothing, and the request is answered as if it were not there.
     """
@@ -89,11 +95,11 @@ class Products(Policy):
             return ask, None
         uses = index.names(asked_names(ask.plain), ask.admitted)
         named = products_named(ask.plain, uses)
+        if absent := [name for name in named.absent if not _is_mentioned(name, index, ask.admitted)]:
+            note = f"nothing here belongs to {', '.join(absent)}, which the query names"
+            ask = replace(ask, notes=(*ask.notes, note))
         if not named.spaces:
-            absent = absent_product(ask.plain, uses)
-            if not absent or index.lexical(query_terms(absent), ask.admitted, depth=1):
-                return ask, None
-            return replace(ask, notes=(*ask.notes, f"nothing here belongs to {absent}, which the query names")), None
+            return ask, named if absent else None
         if frozenset[str]().union(*named.spaces.values()).issuperset(index.namespaces(ask.admitted)):
             return replace(ask, searched=named.rest, plain=named.rest), None
         note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
@@ -102,6 +108,8 @@ class Products(Policy):
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: Named | None) -> Found | None:
         if evidence is None:
             return None
+        if not evidence.spaces:
+            return Found(evidence, {}, {})
         own = evidence.within(ask.admitted)
         bm25 = ask.words.search(index, own, depth=_DEPTH)
         return Found(evidence, bm25, index.neural(vector, own, depth=_DEPTH) if vector else {})
@@ -116,6 +124,8 @@ class Products(Policy):
     ) -> Sequence[Candidate]:
         if evidence is None:
             return candidates
+        if not evidence.named.spaces:
+            return [replace(each, marks=replace(each.marks, elsewhere=True)) for each in candidates]
         return [replace(each, gain=_GAIN) if evidence.named.is_for(each.profile) else each for each in candidates]
 
 
@@ -158,10 +168,11 @@ def asked_names(text: str) -> list[str]:
 
 def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     """The products that a request names, by the use of its `asked_names`."""
-    if not uses:
-        return NOTHING_NAMED
     tokens = _tokens(text)
-    places = [(name, span) for name, span in _spans(tokens) if name in uses]
+    missing = [span for span in _known_spans(tokens) if not _spaces_of(span, tokens, uses)]
+    absent = [text[tokens[span.start].start : tokens[span.stop - 1].end] for span in missing]
+    parts = {place for span in missing for place in span}  # The teams of `Microsoft Teams` are not those of others
+    places = [(name, span) for name, span in _spans(tokens) if name in uses and parts.isdisjoint(span)]
     covered = {place for _, span in places for place in span}
     spaces: dict[str, Set[str]] = {}
     spans: dict[str, range] = {}
@@ -177,18 +188,62 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     said = {name: tokens[span.start : span.stop] for name, span in spans.items()}
     spelled = {name: " ".join(token.lowered for token in those) for name, those in said.items()}
     free = [each for name, each in spelled.items() if not uses[name].trusted]
-    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free)
+    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent)
 
 
-def absent_product(text: str, uses: Mapping[str, NameUse]) -> str:
-    """What a request names as a product that is none here: capitals after `in` or before a colon; empty if nothing."""
-    tokens = _tokens(text)
-    for start in (n for n, token in enumerate(tokens) if token.capital):
-        run = _capitals(tokens, range(start, start + 1))
-        is_marked = tokens[run.stop - 1].introduces or _marker(tokens, run) < run.start
-        if is_marked and " ".join(tokens[n].stem for n in run) not in uses:
-            return text[tokens[run.start].start : tokens[run.stop - 1].end]
-    return ""
+@cache
+def _well_known_names() -> Mapping[tuple[str, ...], bool]:
+    """Well-known products by their words in lower case, and whether each counts only with a capital."""
+    lines = resources.files("mats.domain.policies").joinpath("products.txt").read_text("utf-8").splitlines()
+    names = " ".join(line for line in lines if not line.startswith("#")).split(",")
+    return {tuple(token.lowered for token in _tokens(name)): name.strip()[0].isupper() for name in names}
+
+
+def _known_spans(tokens: Sequence[_Token]) -> Iterator[range]:
+    """Where a text names well-known products as what it asks of, the longest name at each place."""
+    known, end = _well_known_names(), 0
+    for start in range(len(tokens)):
+        for stop in range(min(start + _MOST_IN_NAME, len(tokens)), max(start, end), -1):
+            ordinary = known.get(tuple(each.lowered for each in tokens[start:stop]))
+            if ordinary is not None and _asks_of(tokens, range(start, stop), ordinary):
+                end = stop
+                yield range(start, stop)
+                break
+
+
+def _asks_of(tokens: Sequence[_Token], span: range, ordinary: bool) -> bool:
+    """True if a text names a well-known product there, and is not only about it.
+
+    Without a word before it that marks it, it has to be in the first sentence: later ones tell what happened.
+    """
+    run = _capitals(tokens, span)
+    if ordinary and not (tokens[span.start].capital and run == span):
+        return False
+    if _is_told(tokens, span, run):
+        return True
+    before = tokens[: span.start]
+    if not before:
+        return not ordinary
+    return before[-1].lowered not in _ABOUT and not any(token.first for token in tokens[1 : span.start + 1])
+
+
+def _spaces_of(span: range, tokens: Sequence[_Token], uses: Mapping[str, NameUse]) -> Set[str]:
+    """The namespaces that have this name, or each of its words as a name."""
+    stems = [tokens[place].stem for place in span]
+    if whole := uses.get(" ".join(stems)):
+        return whole.spaces
+    return frozenset.intersection(*(frozenset(uses[stem].spaces if stem in uses else ()) for stem in stems))
+
+
+def _is_mentioned(product: str, index: Lookups, admitted: Filter) -> bool:
+    """True if anything has all words of the name: a client of Spotify, or something of Google's with a calendar."""
+    words = {token.lowered for token in _tokens(product)}
+    hits = index.lexical(query_terms(product), admitted, depth=_DEPTH)
+    return any(words <= _words_of(profile) for profile in index.fetch(hits).values())
+
+
+def _words_of(profile: Profile) -> Set[str]:
+    return {*_TOKEN.findall(f"{profile.namespace} {profile.provider} {searched_text(profile).lowered}".lower())}
 
 
 def _capitals(tokens: Sequence[_Token], span: range) -> range:

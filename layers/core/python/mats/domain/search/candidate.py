@@ -32,6 +32,7 @@ class Marks:
     step: int = 0  # Its place among what serves the steps that the request implies; 0: it serves none
     quoted: bool = False  # The request is an example that its owner wrote
     plain: bool = False  # Its name has every thing that was asked for
+    elsewhere: bool = False  # The request names a well-known product that nothing here belongs to
 
 
 UNMARKED = Marks()

@@ -152,8 +152,13 @@ def present(
 
     def verdict_on(results: Sequence[Result]) -> Verdict:
         marks = [result.candidate.marks for result in results]
-        spelled = any(each.exact or (each.quoted and not each.new) for each in marks)
-        return Verdict.WEAK if foreign and results and not spelled else thresholds.verdict(best_relevance(results))
+        if any(each.exact or (each.quoted and not each.new) for each in marks):
+            return thresholds.verdict(best_relevance(results))
+        if foreign and results:
+            return Verdict.WEAK
+        verdict = thresholds.verdict(best_relevance(results))
+        elsewhere = verdict is Verdict.MATCH and all(each.elsewhere for each in marks)
+        return Verdict.WEAK if elsewhere else verdict
 
     doubted = foreign and thresholds.verdict(best_relevance(results)) is Verdict.NONE
     weak = 0.0 if doubted else max(thresholds.weak, _BESIDE * steps.least_best(results))
