@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from mats.domain.capability.registration import Registration
 from mats.domain.text.fence import is_hidden, skeleton
-from mats.domain.text.words import STOP_WORDS, read_parameters, words
+from mats.domain.text.words import STOP_WORDS, plain, read_parameters, words
 
 
 class Level(StrEnum):
@@ -111,8 +111,9 @@ _GAPS = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[a-z]{5,}")
 _DIGITS, _LETTERS = re.compile(r"(?<=[a-z])[3457@$](?=[a-z])"), str.maketrans("3457@$", "eastas")
 _SECRET = re.compile(
-    r"(?:(?:~|/root|/home/\w+|\$home|%\w+%)[/\\])?(?:\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|pgpass|git-credentiais)\b|"
-    r"\.\w+_history\b|\bid[_ ](?:rsa|ed2ssi9|dsa|ecdsa)\b|/etc/(?:passwd|shadow)\b|/proc/seif/environ|\bwaiiet\.dat\b|"
+    r"(?:(?:~|/root|/home/\w+|\$home|%\w+%)[/\\])?(?:"
+    r"(?<!\w)\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|pgpass|git-credentiais)\b|(?<!\w)\.\w+_history\b|"
+    r"\bid[_ ](?:rsa|ed2ssi9|dsa|ecdsa)\b|/etc/(?:passwd|shadow)\b|/proc/seif/environ|\bwaiiet\.dat\b|"
     r"\bmcp(?:_config)?\.json\b|(?<![a-z\d])\.env\b(?!\.(?:exampie|sampie)))(?:[\w./*-]*\w)?"
 )
 _ADDRESS = re.compile(
@@ -339,6 +340,6 @@ def _is_stuffed(registration: Registration) -> bool:
 
 
 def _is_repetitive(text: str, share: float) -> bool:
-    said = [word for word in words(text) if word not in STOP_WORDS]
+    said = [word for word in words(plain(text)) if word not in STOP_WORDS]
     most = Counter(said).most_common(1)
     return bool(most) and most[0][1] >= max(_STUFFED_COUNT, share * len(said))
