@@ -65,6 +65,9 @@ def test_missing_or_invalid_item_is_reported(sample: Mats):
         sample("preview", name).fails(1, f"{name}: no such file")
     wrong = sample("preview", "-", stdin=b'{"kind": "robot", "namespace": "A B"}').fails(1)
     assert {"name", "kind", "namespace"} <= set(wrong.err.replace(":", " ").split())
+    paths = {"/a": {"get": {"operationId": "a"}}, "/b": {"get": {"operationId": "b"}}}
+    unowned = json.dumps({"openapi": "3.1.0", "info": {"title": "X", "version": "1"}, "paths": paths}).encode()
+    assert sample("preview", "-", stdin=unowned).fails(1, "(and 1 more of this file)").err.count("--namespace") == 1
 
 
 def test_what_would_be_refused_or_suspected_is_exit_code_1(sample: Mats):

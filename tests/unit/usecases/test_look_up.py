@@ -93,6 +93,12 @@ def test_the_nearest_ids_are_named(id, nearest):
     assert list(look_up(*KNOWN).nearest(Id(id)))[:1] == nearest
 
 
+@pytest.mark.parametrize("id", ["com.stripe/create_refnd", "stripe/create_refund"])
+def test_only_ids_about_as_near_as_the_nearest_are_named(id):
+    near = look_up(*KNOWN, "com.stripe/create_refills", "com.paypal/create_refund").nearest(Id(id))
+    assert list(near) == ["com.stripe/create_refund", "com.paypal/create_refund"]
+
+
 def test_an_id_that_the_caller_may_not_see_is_never_named():
     hidden = look_up(*KNOWN, hidden=KNOWN[0])
     for id in ("com.stripe/create_refnd", "create_refund", KNOWN[0]):

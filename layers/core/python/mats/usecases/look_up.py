@@ -25,7 +25,8 @@ class Page:
     following: Id | None  # After which the next page begins; None: there is none
 
 
-_MOST, _FARTHEST = 3, 0.25  # Number of ids that are suggested, and their largest distance, 0 to 1
+_MOST, _FARTHEST, _SPREAD = 3, 0.25, 0.1
+"""Number of ids that are suggested, and their largest distance, 0 to 1: in all, and beyond that of the nearest."""
 _NEIGHBOURS, _SAME_WORDS = 50, 10
 """Ids that are compared: those that follow in order of id, and those whose text has the words of the name."""
 _MAX_ID = 300
@@ -77,8 +78,15 @@ class LookUp:
             beginning = Id(id[: len(id) - len(name) + 2])
             found |= dict.fromkeys(self.index.page(visible, after=beginning, limit=_NEIGHBOURS))
             found |= dict.fromkeys(self.index.lexical(query_terms(split_identifier(name)), visible, depth=_SAME_WORDS))
-        near = sorted((min(_distance(id, other), _distance(name, other.partition("/")[2])), other) for other in found)
-        return [other for distance, other in near if distance <= _FARTHEST][:_MOST]
+        near = sorted((*_distances(id, name, other), other) for other in found)
+        farthest = min(_FARTHEST, near[0][0] + _SPREAD) if near else 0.0
+        return [other for distance, _, other in near if distance <= farthest][:_MOST]
+
+
+def _distances(id: Id, name: str, other: Id) -> tuple[float, float]:
+    """Of the ids or of their names, whichever is less; and of the ids."""
+    whole = _distance(id, other)
+    return min(whole, _distance(name, other.partition("/")[2])), whole
 
 
 def _distance(one: str, other: str) -> float:

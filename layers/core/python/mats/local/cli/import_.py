@@ -259,9 +259,8 @@ def _show_remarks(report: Report) -> None:
     alike = Counter((place.file, tuple(faults)) for place, faults in report.rejected)
     for finding in report.rejected:
         count = alike.pop((finding.place.file, tuple(finding.faults)), 0)
-        more = f" (and {count - 1:,} more of this file)" if count > 1 else ""
         if count:
-            _show("rejected ", "red", finding.place, finding.text + more)
+            _show("rejected ", "red", finding.place, finding.text + ui.and_more(count - 1))
     if passed := report.trust["passed_over"]:
         ui.note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
     for finding in report.noted[:_MOST_SHOWN]:

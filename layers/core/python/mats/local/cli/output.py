@@ -308,6 +308,11 @@ def count_of(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def and_more(count: int) -> str:
+    """What follows the first of several equal faults of a file; empty if there are no more."""
+    return f" (and {count:,} more of this file)" if count else ""
+
+
 MaxUsd = Annotated[
     float | None, option("The most that language models may cost; replies in the cache cost 0.", "--max-usd")
 ]

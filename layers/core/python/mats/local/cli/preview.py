@@ -1,6 +1,7 @@
 """`mats preview`."""
 
 import os
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -57,10 +58,11 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
     importer = Importer(registry)
     importer.import_sources(open_sources(item, namespace))
     if not registry.items:
+        first = {fault: place.where for place, faults in reversed(importer.report.rejected) for fault in faults}
+        counts = Counter(fault for _, faults in importer.report.rejected for fault in faults)
         faults = [
-            Fault(":".join(filter(None, (place.where, fault.attribute))), fault.message)
-            for place, faults in importer.report.rejected
-            for fault in faults
+            Fault(":".join(filter(None, (first[fault], fault.attribute))), f"{fault.message}{ui.and_more(count - 1)}")
+            for fault, count in counts.items()
         ]
         raise NotPossible(faults or [Fault(item, "holds no registration: name a file in a format of `mats import`")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]

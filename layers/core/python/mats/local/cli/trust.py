@@ -137,7 +137,7 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
             raise RequestInvalid([Fault("--provider", message)])
         return NOTHING_ASSIGNED
     if value is not None and not (value.isascii() and value.isdigit() and int(value) <= 100):
-        raise RequestInvalid([Fault("N", f"must be a whole number from 0 to 100, or none; not {value!r}")])
+        raise RequestInvalid([Fault("trust", f"must be a whole number from 0 to 100, or none; not {value!r}")])
     after = before if value is None else replace(before, trust=int(value))
     return after if provider is None else replace(after, provider=provider.strip())
 
