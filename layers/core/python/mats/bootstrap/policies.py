@@ -6,6 +6,7 @@ One line puts a policy in. The order matters where two act at one step:
 - `nominate`: votes change the scores of fusion, and rated ones get places in that order; what was named comes first.
 - `choose`: exact matches, lessons and what cannot be called are known to those that leave out near-duplicates, and
   newcomers are counted among what these keep; what does another thing than was asked takes the places left.
+- `shift`: what belongs to a product that was named gains a fixed part, to which that of a title is added.
 - `arrange`: votes move first; what an operator taught, and verified providers, hold against everything
   before.
 """
@@ -27,6 +28,7 @@ from mats.domain.policies.products import Products
 from mats.domain.policies.rated import Rated
 from mats.domain.policies.seniority import Seniority
 from mats.domain.policies.spelling import Spelling
+from mats.domain.policies.titles import Titles
 from mats.domain.search.lookups import Vector
 from mats.ports import Memory as Remembered
 
@@ -34,7 +36,7 @@ NAMES = tuple(
     policy.name
     for policy in (
         Payload, Spelling, Memory, Rated, ImpliedStep, Products, Exact, Lessons, Holds, Duplicates, Seniority, Acts,
-        Claims, Alike,
+        Titles, Claims, Alike,
     )
 )  # fmt: skip
 """Of all policies, also of those that a system lacks."""
@@ -60,6 +62,7 @@ def policies_of(
         Duplicates(unrated),
         Seniority(unrated),
         Acts(),
+        Titles(),
         Claims(unrated),
         Alike(),
     )
