@@ -58,13 +58,13 @@ def _with_interval(value: Json) -> str:
 
 
 def _comparison() -> str:
-    tools, known = load_results("experiment-main")["sets"]["tools"], paper()
+    known = paper()
     of_paper = list(known["tables"]["fig:scaling-within"].values())[-1]
     in_one_run = load_results("bench-peers")
     peers = in_one_run["sets"]["tools"]
     names = {"fastmcp": "fastmcp-bm25", "regex": "fastmcp-regex", "mats": "mats"}
     return _template("compare").format(
-        documents=tools["documents"],
+        documents=peers["documents"],
         paper_last=100 * of_paper["full-ctx"]["match@1"],
         paper_size=known["sizes"]["Tools / ToolRet"][0],
         crossover=known["crossover"],
@@ -73,7 +73,6 @@ def _comparison() -> str:
         drawn=peers["queries"],
         version=in_one_run["versions"]["fastmcp-bm25"].removeprefix("fastmcp "),
         **{key: 100 * peers["systems"][name]["match@1"]["mean"] for key, name in names.items()},
-        **{name: 100 * tools["systems"][name]["metrics"]["match@1"]["mean"] for name in ("bm25", "dense", "hybrid")},
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from experiments.report.results import load_results
 
+_SHOWN = 100_000  # Capabilities, from which on the page shows a size; the results have smaller ones, too
+
 
 def growth_table() -> Iterator[str]:
     rows = load_results("aws-growth")["rows"]
@@ -12,6 +14,7 @@ def growth_table() -> Iterator[str]:
         "| disk | memory | recall@15 / @200 | filling, on the node | commit |"
     )
     yield "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---|"
+    rows = [row for row in rows if row["documents"] >= _SHOWN]
     for row in sorted(rows, key=lambda row: (-row["dimension"], row["encoding"] != "float", row["documents"])):
         state = row["as_filled"]
         beside = f"{state['beside']['p50_ratio']:.2f} ×" if "beside" in state else ""
