@@ -340,6 +340,9 @@ def server(url: str, **defaults: str) -> dict[str, Any]:
     return {"url": url, "variables": {name: {"default": default} for name, default in defaults.items()}}
 
 
+HTTP, HTTPS = "http://api.harbour.example", "https://api.harbour.example"
+
+
 @pytest.mark.parametrize(
     ("servers", "endpoint", "namespace"),
     [
@@ -355,6 +358,8 @@ def server(url: str, **defaults: str) -> dict[str, Any]:
         ([server("https://{own}/v1", own="HOSTNAME")], "https://HOSTNAME/v1", ""),
         ([server("https://{own}/v1")], "https://{own}/v1", ""),
         ([server("http://localhost:8000")], "http://localhost:8000", ""),
+        ([server(HTTP), server(HTTPS)], HTTPS, "example.harbour.api"),
+        ([server(HTTP), server("https://api.port.example")], HTTP, "example.harbour.api"),
     ],
 )
 def test_the_first_public_server_is_called_and_no_placeholder_is_a_namespace(
@@ -369,7 +374,7 @@ def test_the_first_public_server_is_called_and_no_placeholder_is_a_namespace(
     assert found.registration.endpoint == f"{endpoint}/tides"
     assert found.registration.namespace == (namespace or "org.harbour")
     is_noted = (
-        not servers[0]["url"].startswith(("https://{own}.", "https://{at}", "{", "//"))
+        not servers[0]["url"].startswith(("https://{own}.", "https://{at}", "{", "//", HTTP))
         and "own" not in servers[0]["variables"]
     )
     assert bool(notes) == (is_noted or not namespace)

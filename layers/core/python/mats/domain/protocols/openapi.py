@@ -157,6 +157,10 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         yield MappedValue("paths", notes=(Fault("", f"holds no operation{hooks}"),))
 
 
+def _over_https(address: str) -> str:
+    return f"https:{address[5:]}" if address.startswith("http:") else address
+
+
 class _Api:
     """The parts of a document that its operations share."""
 
@@ -177,7 +181,7 @@ class _Api:
             self.server = urljoin(source.url, self.server or "/")
         if servers and not namespace_of_url(self.server):
             self.note = f"is at {self.server[:100]!r}, which has no public host"
-        elif servers and (first := address_of(servers[0])) and not self.server.endswith(first):
+        elif servers and (first := address_of(servers[0])) and not self.server.endswith((first, _over_https(first))):
             self.note = f"is at {self.server}, the first HTTP server with a public host; {first[:100]} is passed over"
         home = namespace_of_url(*map(home_of, servers), text_at(info, "contact", "url"), source.url)
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
@@ -195,9 +199,13 @@ class _Api:
         return objects([self.references.at(one) for one in entries(self.references.at(level, "servers"))])
 
     def _address(self, servers: Sequence[Mapping[str, Any]]) -> str:
-        """The address of the first server with a public host, else of the first; of a WebSocket only if all are."""
+        """The address of the first server with a public host, else of the first; of a WebSocket only if all are.
+
+        If the same is offered over http and over https, it is https, because no secret is sent over http.
+        """
         urls = [url for server in servers if (url := address_of(server))]
-        return min(urls, key=lambda url: (url.startswith(("ws:", "wss:")), not namespace_of_url(url)), default="")
+        first = min(urls, key=lambda url: (url.startswith(("ws:", "wss:")), not namespace_of_url(url)), default="")
+        return secured if (secured := _over_https(first)) in urls else first
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; the path and each of them may be a reference."""
