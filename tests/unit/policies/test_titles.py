@@ -1,5 +1,7 @@
 """What a request calls by its title."""
 
+from dataclasses import replace
+
 import pytest
 
 from mats.domain.policies.policy import Ask
@@ -48,6 +50,11 @@ def test_without_a_title_it_is_the_first_sentence_else_the_name():
 def test_a_title_stuffed_with_words_gains_little():
     stuffed = a_candidate("create change delete list follow share copy playlist artist song album track")
     assert gains("create a playlist", a_candidate("Create playlist"), stuffed) == [0.05, 0.0083]
+
+
+def test_a_text_that_the_request_brings_along_is_not_what_it_asks_for():
+    asked = replace(Ask.of('summarize this: "create a playlist"', Filter()), searched="summarize this:")
+    assert [each.gain for each in Titles().shift([a_candidate("Create playlist")], None, asked, SCORING)] == [0.0]
 
 
 def test_a_title_raises_no_relevance():

@@ -29,7 +29,7 @@ class Titles(Policy):
     name: ClassVar = "titles"
 
     def shift(self, candidates: Sequence[Candidate], evidence: None, ask: Ask, scoring: Scoring) -> Sequence[Candidate]:
-        asked = stems(ask.plain)
+        asked = stems(ask.searched)
         shares = [_share(asked, _title_of(each.profile)) for each in candidates]
         if max(shares, default=0.0) < _SPOKEN:
             return candidates
