@@ -8,7 +8,8 @@ from dataclasses import replace
 from string import ascii_lowercase
 
 from mats.domain.capability.capability import Id
-from mats.domain.text.words import STOP_WORDS, split_identifier
+from mats.domain.protocols.descriptors import title_of
+from mats.domain.text.words import STOP_WORDS, content_words, first_sentence, split_identifier
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 
 SEED = 7
@@ -16,7 +17,7 @@ MADE = 150  # Requests of each sort, at most
 _LONG = 7  # Letters from which on a word can be misspelt and still be recognised
 _WORD = re.compile(rf"[a-zA-Z]{{{_LONG},}}")
 _PLAIN = 20  # Requests over a registry of one product
-ELSEWHERE = ("Workday", "Dropbox", "Microsoft Teams", "Zendesk", "Trello")  # Products that hardly any set has
+ELSEWHERE = ("Workday", "Dropbox", "Microsoft Teams", "Zendesk", "Trello")  # Products that few sets have
 
 
 def draw(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuery]:
@@ -61,6 +62,23 @@ def with_payload(dataset: Dataset) -> list[JudgedQuery]:
     texts = [text for item in dataset.registrations if len((text := item.description.replace('"', "")).split()) > _LONG]
     chance = random.Random(SEED)
     return [replace(each, text=f'{each.text}: "{chance.choice(texts)}"') for each in draw(dataset.queries, MADE)]
+
+
+def titles(dataset: Dataset) -> list[JudgedQuery]:
+    """The words of titles, or of first sentences, the last one first; right is whatever has the same words."""
+    same: defaultdict[frozenset[str], set[Id]] = defaultdict(set)
+    said = {
+        item.id: content_words(title_of(item.descriptor or {}) or first_sentence(item.description))
+        for item in dataset.registrations
+    }
+    for id, words in said.items():
+        same[frozenset(words)].add(id)
+    made = [
+        JudgedQuery(f"title {id}", " ".join(reversed(words)), frozenset(same[frozenset(words)]))
+        for id, words in said.items()
+        if 2 < len(words) <= _LONG
+    ]
+    return draw(made, MADE)
 
 
 def with_provider(dataset: Dataset) -> list[JudgedQuery]:

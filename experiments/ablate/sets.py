@@ -102,6 +102,7 @@ def made_requests(opened: OpenSet) -> Iterator[Comparison]:
     yield from opened.own("payload", "a text brought along", requests.with_payload(dataset))
     yield from opened.own("spelling", "one word misspelt", requests.misspelt(dataset))
     yield from opened.own("products", "provider named", requests.with_provider(dataset))
+    yield from opened.own("titles", "words of a title, reversed", requests.titles(dataset))
 
 
 def one_product(opened: OpenSet) -> Iterator[Comparison]:
@@ -120,7 +121,7 @@ def one_product(opened: OpenSet) -> Iterator[Comparison]:
 
 
 def absent_products(opened: OpenSet) -> Iterator[Comparison]:
-    """Judged queries in a product that the set may lack, which is no match then, and the same without it."""
+    """Judged queries with `in PRODUCT` added, which must not be a match, and without, where one stays."""
     arms = opened.arms.only("products")
     queries = requests.draw(opened.dataset.queries, requests.MADE)
 

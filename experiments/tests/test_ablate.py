@@ -66,7 +66,7 @@ def test_every_policy_has_a_row_in_the_committed_results_with_requests_of_its_ow
 
 def test_what_a_policy_is_for_is_compared_for_it_alone(comparisons):
     own = {(each.policy, each.what): each for each in comparisons if each.part is Part.OWN}
-    probed = {"exact", "payload", "spelling", "products", "holds"}
+    probed = {"exact", "payload", "spelling", "products", "titles", "holds"}
     assert {policy for policy, _ in own} == probed
     ids = own["exact", "ids"]
     assert (ids.requests, ids.with_) == (3, 3)

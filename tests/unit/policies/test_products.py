@@ -6,7 +6,7 @@ from mats.domain.policies.policy import Ask
 from mats.domain.policies.products import Found, Products, asked_names, products_named
 from mats.domain.profile.index_keys import names
 from mats.domain.search.blend import Scoring, TrustRule
-from mats.domain.search.candidate import Candidate
+from mats.domain.search.candidate import Candidate, Elsewhere
 from mats.domain.search.lookups import NameUse
 from mats.domain.search.namespaces import nearest_spaces
 from mats.domain.search.query import Filter, Query
@@ -101,48 +101,74 @@ def test_the_nearest_namespaces_share_a_spelling_or_a_word(wanted, nearest):
 @pytest.mark.parametrize(
     ("text", "absent"),
     [
-        ("post a message in Zendesk", ["Zendesk"]),
-        ("upload a file to dropbox", ["dropbox"]),
-        ("copy Dropbox files to Google Drive", ["Dropbox", "Google Drive"]),
-        ("Workday: list absences", ["Workday"]),
-        ("Salesforce", ["Salesforce"]),
-        ("list my workday meetings", []),
-        ("Box the results", []),
-        ("the share price of Netflix", []),
-        ("broadcast from Madison Square Garden", []),
-        ("A build failed. A Zendesk article told me to set a path.", []),
-        ("A build failed. Tell the team in Zendesk.", ["Zendesk"]),
-        ("what is the weather in Berlin in May", []),
-        ("read the tickets at https://zendesk.com/x", []),
-        ("a message in Microsoft Teams", ["Microsoft Teams"]),
-        ("a message in Microsoft Outlook", []),
+        ("post a message in Zendesk", Elsewhere(("Zendesk",), True)),
+        ("upload a file to dropbox", Elsewhere(("dropbox",), True)),
+        ("move it from Dropbox to Google Drive", Elsewhere(("Dropbox", "Google Drive"), True)),
+        ("Workday: list absences", Elsewhere(("Workday",), True)),
+        ("Salesforce", Elsewhere(("Salesforce",), True)),
+        ("A build failed. Tell the team in Zendesk.", Elsewhere(("Zendesk",), True)),
+        ("a message in Microsoft Teams", Elsewhere(("Microsoft Teams",), True)),
+        ("create a Trello card", Elsewhere(("Trello",), False)),
+        ("track my FedEx package", Elsewhere(("FedEx",), False)),
+        ("list the tickets in the Zendesk queue", Elsewhere(("Zendesk",), False)),
+        ("start from Medium's page", None),
+        ("a message in Microsoft Outlook", None),
+        ("a sheet in Microsoft Excel", None),
+        ("list my workday meetings", None),
+        ("Box the results", None),
+        ("a Linear regression", None),
+        ("the share price of Netflix", None),
+        ("search news on Netflix", None),
+        ("broadcast from Madison Square Garden", None),
+        ("A build failed. A Zendesk article told me to set a path.", None),
+        ("what is the weather in Berlin in May", None),
+        ("read the tickets at https://zendesk.com/x", None),
     ],
 )
-def test_well_known_products_that_nothing_belongs_to_are_absent(text, absent):
-    of_microsoft, of_others = (RARE._replace(spaces=spaces) for spaces in ({"com.microsoft.outlook"}, {"com.a.teams"}))
-    uses = {"microsoft": of_microsoft, "outlook": of_microsoft, "team": of_others}
+def test_well_known_products_that_nothing_has_are_absent(text, absent):
+    of_microsoft = RARE._replace(spaces={"com.microsoft.outlook"})
+    uses = {"microsoft": of_microsoft, "outlook": of_microsoft, "excel": RARE}
     named = products_named(text, {name: uses[name] for name in asked_names(text) if name in uses})
-    assert list(named.absent) == absent
-    assert not (absent and named.spaces)
+    assert named.absent == absent
+
+
+def test_the_name_of_an_absent_product_names_no_part_of_it():
+    named = products_named("a message in Microsoft Teams", {"microsoft": RARE})
+    assert not named.spaces
+    assert named.absent
+
+
+def test_another_product_that_is_here_is_enough_for_a_match():
+    named = products_named("post from Zendesk in Linear", {"linear": RARE})
+    assert named.spaces
+    assert named.absent == Elsewhere(("Zendesk",), False)
 
 
 @pytest.mark.parametrize(
-    ("provider", "description", "verdict"),
+    ("namespace", "provider", "description", "verdict"),
     [
-        ("Slack", "Post a message to a channel.", Verdict.WEAK),
-        ("Slack", "Post a message to a channel, or in Google Chat.", Verdict.MATCH),
-        ("Google LLC", "Post a message to a channel of Chat.", Verdict.MATCH),
-        ("Google LLC", "Post a message to a channel of Mail.", Verdict.WEAK),
+        ("org.a", "Slack", "Post a message to a channel.", Verdict.WEAK),
+        ("org.a", "Slack", "Post a message to a channel, or in Google Chat.", Verdict.MATCH),
+        ("org.a", "Slack", "Post a message to a channel: postGoogleChatMessage.", Verdict.MATCH),
+        ("org.a", "Google LLC", "Post a message to a channel of Chat.", Verdict.MATCH),
+        ("org.a", "Google LLC", "Post a message to a channel of Mail.", Verdict.WEAK),
+        ("org.googlechat-mcp", "", "Post a message to a channel.", Verdict.MATCH),
     ],
 )
-def test_what_is_in_another_product_than_was_named_is_no_match(provider, description, verdict):
-    poster = a_profile(namespace="org.a", provider=provider, name="post_message", description=description)
+def test_what_is_in_another_product_than_was_named_is_no_match(namespace, provider, description, verdict):
+    poster = a_profile(namespace=namespace, provider=provider, name="post_message", description=description)
     index = indexed(poster, a_profile(name="x"))
     answer = discover_over(index).answer(Query(query="post a message to a channel in Google Chat"))
     assert answer.verdict is verdict
-    note = "nothing here belongs to Google Chat, which the query names"
+    note = "nothing found here belongs to Google Chat, which the query names"
     assert (note in answer.notes) is (verdict is Verdict.WEAK)
-    assert discover_over(index).answer(Query(query="post a message to a channel")).verdict is Verdict.MATCH
+
+
+def test_a_mention_makes_a_match_of_nothing_else():
+    poster = a_profile(name="post_message", description="Post a message to a channel.")
+    index = indexed(poster, a_profile(namespace="org.b", name="y", description="Works beside Zendesk."))
+    answer = discover_over(index).answer(Query(query="post a message to a channel in Zendesk"))
+    assert (answer.results[0].id, answer.verdict) == (poster.id, Verdict.WEAK)
 
 
 def test_nothing_stays_nothing_in_a_product_that_is_not_here():
@@ -150,11 +176,15 @@ def test_nothing_stays_nothing_in_a_product_that_is_not_here():
     assert discover_over(index).answer(Query(query="zebras in Zendesk")).verdict is Verdict.NONE
 
 
-def test_only_the_step_in_a_product_that_is_not_here_is_no_match():
-    index = indexed(a_profile(name="post_message", description="Post a message."), a_profile(name="list_users"))
-    steps = ("post a message in Zendesk", "list users")
+@pytest.mark.parametrize(
+    "steps", [("post a message in Zendesk", "list users"), ("post a message", "post a message in Zendesk")]
+)
+def test_only_the_step_in_a_product_that_is_not_here_is_no_match(steps):
+    index = indexed(a_profile(name="poster", description="Post a message."), a_profile(name="list_users"))
     answer = discover_over(index).answer(Query(queries=steps))
-    assert [part.verdict for part in answer.parts] == [Verdict.WEAK, Verdict.MATCH]
+    expected = [Verdict.WEAK if "Zendesk" in step else Verdict.MATCH for step in steps]
+    assert [part.verdict for part in answer.parts] == expected
+    assert answer.verdict is Verdict.MATCH
 
 
 def test_the_encoder_reads_the_request_without_the_product():

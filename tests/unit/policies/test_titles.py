@@ -36,15 +36,19 @@ def test_a_candidate_gains_by_the_share_of_its_title_that_is_asked_for():
     assert gains("please create a playlist", a_candidate("Create playlist", gain=0.15)) == [0.05]
 
 
-@pytest.mark.parametrize("request_", ["a list of songs", "create a new set", ""])
-def test_nothing_gains_where_no_title_is_half_said(request_):
-    assert gains(request_, *map(a_candidate, ("Create playlist details", "Follow artists"))) == [0.0, 0.0]
+@pytest.mark.parametrize(("request_", "gain"), [("create a set", 0.0), ("create a playlist", 0.0333), ("", 0.0)])
+def test_nothing_gains_where_no_title_is_half_said(request_, gain):
+    assert gains(request_, *map(a_candidate, ("Create playlist details", "Follow artists"))) == [gain, 0.0]
 
 
 def test_without_a_title_it_is_the_first_sentence_else_the_name():
-    first, name = a_candidate("", "Create a playlist. Then follow artists."), a_candidate("", name="createPlaylist")
+    first, name = a_candidate("", "Create a playlist. Then follow artists."), a_candidate("★", name="createPlaylist")
     assert gains("create a playlist", first, name) == [0.05, 0.05]
     assert gains("follow artists", first, name) == [0.0, 0.0]
+
+
+def test_a_title_of_one_word_gains_half():
+    assert gains("create a playlist", *map(a_candidate, ("Playlist", "createPlaylist"))) == [0.025, 0.05]
 
 
 def test_a_title_stuffed_with_words_gains_little():

@@ -1,6 +1,6 @@
 """What was found: for one text, or for each text of a request for several things, which is then merged."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -142,19 +142,25 @@ def merge_measured(
     """
     if len(texts) == 1:
         only = by_text[0] or ()
-        return only, Steps(texts=texts, served={candidate.id: (0,) for candidate in only}, answered=[True])
+        served = {candidate.id: (0,) for candidate in only}
+        return only, Steps(texts=texts, served=served, answered=[True], elsewhere=[_elsewhere(only)])
     known = {n: found for n, found in enumerate(by_text) if found is not None}
     relevance = {
         n: [scale.retrieval(each.bm25, each.cosine, each.pairs) or 0.0 for each in found] for n, found in known.items()
     }
     candidates: list[Candidate] = []
-    served: dict[Id, Sequence[int]] = {}
+    by_id: dict[Id, Sequence[int]] = {}
     for position in range(len(next(iter(known.values())))):
         own = {n: values[position] for n, values in relevance.items()}
         candidate = known[max(own, key=lambda n: own[n])][position]
         candidates.append(candidate)
         by_step = {n - 1: value for n, value in own.items() if n}  # the first text is the whole
         least = _ABOUT_AS_RELEVANT * max(by_step.values(), default=0.0)
-        served[candidate.id] = [step for step, value in by_step.items() if value >= least]
+        by_id[candidate.id] = [step for step, value in by_step.items() if value >= least]
     answered = [found is not None for found in by_text[1:]]
-    return candidates, Steps(texts=texts[1:], served=served, answered=answered)
+    elsewhere = [_elsewhere(found or ()) for found in by_text[1:]]
+    return candidates, Steps(texts=texts[1:], served=by_id, answered=answered, elsewhere=elsewhere)
+
+
+def _elsewhere(candidates: Sequence[Candidate]) -> Set[Id]:
+    return {each.id for each in candidates if each.marks.elsewhere and each.marks.elsewhere.told}

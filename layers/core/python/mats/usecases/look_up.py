@@ -84,7 +84,7 @@ class LookUp:
 
 
 def _distances(id: Id, name: str, other: Id) -> tuple[float, float]:
-    """Of the ids or of their names, whichever is less; and of the ids."""
+    """The smaller distance of ids or of names, then that of ids."""
     whole = _distance(id, other)
     return min(whole, _distance(name, other.partition("/")[2])), whole
 

@@ -112,7 +112,7 @@ _WORD = re.compile(r"[a-z]{5,}")
 _DIGITS, _LETTERS = re.compile(r"(?<=[a-z])[3457@$](?=[a-z])"), str.maketrans("3457@$", "eastas")
 _SECRET = re.compile(
     r"(?:(?:~|/root|/home/\w+|\$home|%\w+%)[/\\])?(?:"
-    r"(?<!\w)\.(?:ssh|aws|kube|gnupg|netrc|npmrc|pypirc|pgpass|git-credentiais)\b|(?<!\w)\.\w+_history\b|"
+    r"\.(?:ssh|kube|gnupg|netrc|npmrc|pypirc|pgpass|git-credentiais)\b|(?<!\w)\.(?:aws|\w+_history)\b|"
     r"\bid[_ ](?:rsa|ed2ssi9|dsa|ecdsa)\b|/etc/(?:passwd|shadow)\b|/proc/seif/environ|\bwaiiet\.dat\b|"
     r"\bmcp(?:_config)?\.json\b|(?<![a-z\d])\.env\b(?!\.(?:exampie|sampie)))(?:[\w./*-]*\w)?"
 )
@@ -139,6 +139,8 @@ _HEX = re.compile(r"(?:\b|(?<=0x))(?:[0-9a-fA-F]{2}){16,}\b")
 _CODE = re.compile(
     r"(?:\b(?:curl|wget|powershell)\s|fetch\(|eval\(|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE
 )
+_REMARK = re.compile(r"<important>(\s{0,9}<(?:p|ul)>.{0,9999}?| {2,}[A-Z].{0,9999}?)</important>", re.DOTALL)
+"""A remark in documents of AWS: paragraphs between these tags, or what is left of them."""
 _CODES = (r"%[\da-fA-F]{2}", r"\\u[\da-fA-F]{4}", r"\\x[\da-fA-F]{2}", r"&#x?[\da-fA-F]+;")
 _ESCAPED = re.compile("|".join(f"{code}(?:{code}){{3}}" for code in _CODES))
 _SPELLED = re.compile(r"(?<!\w)(?:\w([ ._*-]))(?:\w\1){3,}\w(?!\w)")
@@ -239,6 +241,7 @@ def _search(text: str) -> tuple[tuple[str, Level], ...]:
 
 
 def _match(text: str) -> dict[str, Level]:
+    text = _REMARK.sub(r"\1", text)
     seen = _look_of(text)
     raw = text if text.isascii() else "".join(c for c in unicodedata.normalize("NFKC", text) if not is_hidden(c))
     forms = {"raw": raw, "seen": seen, "said": f" {_words_of(seen)}"}
@@ -332,14 +335,15 @@ def _has_hidden(hidden: Counter[str]) -> bool:
 
 def _is_stuffed(registration: Registration) -> bool:
     """True if a word is stuffed in the descriptive text, or in the text of the parameters."""
-    about = f"{registration.name} {registration.description} {' '.join((*registration.tags, *registration.examples))}"
+    said = plain(registration.description)
+    about = f"{registration.name} {said} {' '.join((*registration.tags, *registration.examples))}"
     read = {key: one for key, one in (registration.descriptor or {}).items() if key not in _UNREAD and key[:2] != "x-"}
-    parameters = " ".join(read_parameters(registration.input_schema, read).texts)
+    parameters = " ".join(map(plain, read_parameters(registration.input_schema, read).texts))
     # lists of values repeat words, hence the higher share
     return _is_repetitive(about, _STUFFED_SHARE) or _is_repetitive(parameters, 2 * _STUFFED_SHARE)
 
 
 def _is_repetitive(text: str, share: float) -> bool:
-    said = [word for word in words(plain(text)) if word not in STOP_WORDS]
+    said = [word for word in words(text) if word not in STOP_WORDS]
     most = Counter(said).most_common(1)
     return bool(most) and most[0][1] >= max(_STUFFED_COUNT, share * len(said))

@@ -17,15 +17,16 @@ from mats.domain.profile.index_fields import searched_text
 from mats.domain.profile.index_keys import name_key, names
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring
-from mats.domain.search.candidate import Candidate
+from mats.domain.search.candidate import Candidate, Elsewhere
 from mats.domain.search.lookups import Lookups, NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
-from mats.domain.text.words import STOP_WORDS, index_terms, query_terms, word_set
+from mats.domain.search.shortlist import Ranked
+from mats.domain.text.words import STOP_WORDS, index_terms, word_set
 
 _MARKS = word_set("on with in via from using")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
-_ABOUT = word_set("about and at by for like of or than vs")  # Words before a product that is only spoken of
+_TOWARDS = word_set("to into")  # Words before the name of a well-known one, beside those
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3
@@ -46,7 +47,7 @@ class Named:
     spelled: Sequence[str]
     rest: str
     free: Sequence[str] = ()  # Those spelled whose owners no operator trusts
-    absent: Sequence[str] = ()  # Well-known products that nothing here belongs to, as the request spells them
+    absent: Elsewhere | None = None  # Well-known products that no namespace and no provider has
 
     def within(self, admitted: Filter) -> Filter:
         """The filter of what has one of the names."""
@@ -81,7 +82,7 @@ class Found:
 class Products(Policy):
     """Its best capabilities are candidates and come before equals; they are no better a match for that.
 
-    If nothing is of the product, and nothing speaks of it, the answer says so, and is no match.
+    If nothing that was found is of the product or speaks of it, a note says so, and the verdict is at most `weak`.
 
     The request is encoded without the name: in a vector it would say that those are near which mention it. Where every
     entry is of the product, the name says nothing, and the request is answered as if it were not there.
@@ -95,11 +96,8 @@ class Products(Policy):
             return ask, None
         uses = index.names(asked_names(ask.plain), ask.admitted)
         named = products_named(ask.plain, uses)
-        if absent := [name for name in named.absent if not _is_mentioned(name, index, ask.admitted)]:
-            note = f"nothing here belongs to {', '.join(absent)}, which the query names"
-            ask = replace(ask, notes=(*ask.notes, note))
         if not named.spaces:
-            return ask, named if absent else None
+            return ask, named if named.absent else None
         if frozenset[str]().union(*named.spaces.values()).issuperset(index.namespaces(ask.admitted)):
             return replace(ask, searched=named.rest, plain=named.rest), None
         note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
@@ -124,9 +122,18 @@ class Products(Policy):
     ) -> Sequence[Candidate]:
         if evidence is None:
             return candidates
-        if not evidence.named.spaces:
-            return [replace(each, marks=replace(each.marks, elsewhere=True)) for each in candidates]
+        if absent := evidence.named.absent:
+            candidates = [
+                each if _mentions(each.profile, absent) else replace(each, marks=replace(each.marks, elsewhere=absent))
+                for each in candidates
+            ]
         return [replace(each, gain=_GAIN) if evidence.named.is_for(each.profile) else each for each in candidates]
+
+    def arrange(self, ranked: Ranked) -> Ranked:
+        missing = [each.candidate.marks.elsewhere for each in ranked.results]
+        names = dict.fromkeys(name for each in missing if each for name in each.products)
+        note = f"nothing found here belongs to {', '.join(names)}, which the query names"
+        return ranked.with_results(ranked.results, note) if missing and all(missing) else ranked
 
 
 class _Token(NamedTuple):
@@ -169,8 +176,8 @@ def asked_names(text: str) -> list[str]:
 def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     """The products that a request names, by the use of its `asked_names`."""
     tokens = _tokens(text)
-    missing = [span for span in _known_spans(tokens) if not _spaces_of(span, tokens, uses)]
-    absent = [text[tokens[span.start].start : tokens[span.stop - 1].end] for span in missing]
+    missing = [span for span in _known_spans(tokens) if not _has_owner(span, tokens, uses)]
+    names = dict.fromkeys(text[tokens[span.start].start : tokens[span.stop - 1].end] for span in missing)
     parts = {place for span in missing for place in span}  # The teams of `Microsoft Teams` are not those of others
     places = [(name, span) for name, span in _spans(tokens) if name in uses and parts.isdisjoint(span)]
     covered = {place for _, span in places for place in span}
@@ -188,6 +195,8 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     said = {name: tokens[span.start : span.stop] for name, span in spans.items()}
     spelled = {name: " ".join(token.lowered for token in those) for name, those in said.items()}
     free = [each for name, each in spelled.items() if not uses[name].trusted]
+    told = not spaces and any(_is_place(tokens, span) for span in missing)
+    absent = Elsewhere(tuple(names)[:_MOST], told) if names else None
     return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent)
 
 
@@ -212,38 +221,43 @@ def _known_spans(tokens: Sequence[_Token]) -> Iterator[range]:
 
 
 def _asks_of(tokens: Sequence[_Token], span: range, ordinary: bool) -> bool:
-    """True if a text names a well-known product there, and is not only about it.
+    """True if a text names a well-known product there as what it asks of: `in Trello`, `a Trello card`.
 
-    Without a word before it that marks it, it has to be in the first sentence: later ones tell what happened.
+    An ordinary word has to have its capital, and a word before it that marks it.
     """
     run = _capitals(tokens, span)
-    if ordinary and not (tokens[span.start].capital and run == span):
+    if _is_place(tokens, span):
+        return not ordinary or (tokens[span.start].capital and run == span)
+    before = tokens[span.start - 1].lowered if span.start else ""
+    told = not any(token.first for token in tokens[1 : span.start + 1])  # Later sentences tell what happened
+    return not ordinary and before in _BETWEEN and told
+
+
+def _is_place(tokens: Sequence[_Token], span: range) -> bool:
+    """True if a text says that what it asks for is to be done there: `in X`, `to X`, `X: …`, or nothing but X.
+
+    `in the X queue` and `from X's page` say it of something else.
+    """
+    before, after = tokens[span.start - 1].lowered if span.start else "", tokens[span.stop : span.stop + 1]
+    if any(each.lowered not in STOP_WORDS and each.start - tokens[span.stop - 1].end == 1 for each in after):
         return False
-    if _is_told(tokens, span, run):
-        return True
-    before = tokens[: span.start]
-    if not before:
-        return not ordinary
-    return before[-1].lowered not in _ABOUT and not any(token.first for token in tokens[1 : span.start + 1])
+    return before in _TOWARDS or (before != "on" and _is_told(tokens, span, _capitals(tokens, span)))
 
 
-def _spaces_of(span: range, tokens: Sequence[_Token], uses: Mapping[str, NameUse]) -> Set[str]:
-    """The namespaces that have this name, or each of its words as a name."""
+def _has_owner(span: range, tokens: Sequence[_Token], uses: Mapping[str, NameUse]) -> bool:
+    """True if a namespace or a provider has this name, all of its words, or it without its maker: `excel`."""
     stems = [tokens[place].stem for place in span]
-    if whole := uses.get(" ".join(stems)):
-        return whole.spaces
-    return frozenset.intersection(*(frozenset(uses[stem].spaces if stem in uses else ()) for stem in stems))
+    if any(" ".join(each) in uses for each in (stems, stems[1:]) if each):
+        return True
+    return bool(frozenset.intersection(*(frozenset(uses[one].spaces if one in uses else ()) for one in stems)))
 
 
-def _is_mentioned(product: str, index: Lookups, admitted: Filter) -> bool:
-    """True if anything has all words of the name: a client of Spotify, or something of Google's with a calendar."""
-    words = {token.lowered for token in _tokens(product)}
-    hits = index.lexical(query_terms(product), admitted, depth=_DEPTH)
-    return any(words <= _words_of(profile) for profile in index.fetch(hits).values())
-
-
-def _words_of(profile: Profile) -> Set[str]:
-    return {*_TOKEN.findall(f"{profile.namespace} {profile.provider} {searched_text(profile).lowered}".lower())}
+def _mentions(profile: Profile, absent: Elsewhere) -> bool:
+    """True if a profile has the words of one of the names, also in one word, or as a singular."""
+    said = f"{profile.namespace} {profile.provider} {searched_text(profile).lowered}".lower()
+    squeezed, words = "".join(_TOKEN.findall(said)), {*_TOKEN.findall(said)}
+    names = [[token.lowered for token in _tokens(name)] for name in absent.products]
+    return any("".join(name).removesuffix("s") in squeezed or words.issuperset(name) for name in names)
 
 
 def _capitals(tokens: Sequence[_Token], span: range) -> range:

@@ -12,11 +12,13 @@ from mats.domain.policies.policy import Ask, Policy
 from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring
 from mats.domain.search.candidate import Candidate
-from mats.domain.text.words import sentences, split_identifier, stems
+from mats.domain.text.words import first_sentence, split_identifier, stems
 
-_GAIN = 0.05  # What a title gains of which the request has every word, in the mixture by which candidates are ordered
-_SPOKEN = 0.5  # Share of a title from which on the request is in the words of titles, and not in others
-_CACHED = 4_096  # Titles whose words are kept
+_GAIN = 0.05  # Of a candidate whose whole title the request has, in the mixture by which candidates are ordered
+_SPOKEN = 0.5  # Share of the best title from which on titles count: below it, the request is in other words
+_SHORTEST = 2  # Words that every title counts as, at least: one word is soon said
+_READ = 300  # Characters of a description in which its first sentence is looked for
+_CACHED = 4_096  # Profiles whose title's words are kept
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,16 @@ class Titles(Policy):
 
 
 def _share(asked: Set[str], title: Set[str]) -> float:
-    return len(title & asked) / len(title) if title else 0.0
+    return len(title & asked) / max(len(title), _SHORTEST)
 
 
 def _title_of(profile: Profile) -> Set[str]:
     source = profile.source
-    return _words_of(source.title if source else "", source.description if source else "", profile.name)
+    return _words_of(source.title if source else "", source.description[:_READ] if source else "", profile.name)
 
 
 @lru_cache(maxsize=_CACHED)
 def _words_of(title: str, description: str, name: str) -> Set[str]:
-    return stems(title or next(iter(sentences(description)), "") or split_identifier(name))
+    """The stems of the first of these that has any."""
+    texts = (split_identifier(title), first_sentence(description), split_identifier(name))
+    return next(filter(None, map(stems, texts)), set())

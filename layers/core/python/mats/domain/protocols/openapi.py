@@ -158,7 +158,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _over_https(address: str) -> str:
-    return f"https:{address[5:]}" if address.startswith("http:") else address
+    return (f"https:{address[5:]}" if address.startswith("http:") else address).rstrip("/")
 
 
 class _Api:
@@ -181,7 +181,9 @@ class _Api:
             self.server = urljoin(source.url, self.server or "/")
         if servers and not namespace_of_url(self.server):
             self.note = f"is at {self.server[:100]!r}, which has no public host"
-        elif servers and (first := address_of(servers[0])) and not self.server.endswith((first, _over_https(first))):
+        elif (
+            servers and (first := address_of(servers[0])) and not _over_https(self.server).endswith(_over_https(first))
+        ):
             self.note = f"is at {self.server}, the first HTTP server with a public host; {first[:100]} is passed over"
         home = namespace_of_url(*map(home_of, servers), text_at(info, "contact", "url"), source.url)
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
@@ -205,7 +207,7 @@ class _Api:
         """
         urls = [url for server in servers if (url := address_of(server))]
         first = min(urls, key=lambda url: (url.startswith(("ws:", "wss:")), not namespace_of_url(url)), default="")
-        return secured if (secured := _over_https(first)) in urls else first
+        return next((url for url in urls if url.rstrip("/") == _over_https(first)), first)
 
     def path(self, path: str, item: Json) -> Iterator[MappedValue]:
         """The operations of a path; the path and each of them may be a reference."""

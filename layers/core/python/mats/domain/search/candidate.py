@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.profile.index_fields import MatchedWords
@@ -20,6 +21,13 @@ class Exactness(IntEnum):
     TAUGHT = 4  # An operator taught the request: it comes first, whatever it is named
 
 
+class Elsewhere(NamedTuple):
+    """Well-known products that a request names and the registry lacks, as it spells them."""
+
+    products: tuple[str, ...]
+    told: bool  # It says that what it asks for is to be done there
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
     """All that policies may tell each other of a candidate."""
@@ -32,7 +40,7 @@ class Marks:
     step: int = 0  # Its place among what serves the steps that the request implies; 0: it serves none
     quoted: bool = False  # The request is an example that its owner wrote
     plain: bool = False  # Its name has every thing that was asked for
-    elsewhere: bool = False  # The request names a well-known product that nothing here belongs to
+    elsewhere: Elsewhere | None = None  # The request names products that it neither belongs to nor speaks of
 
 
 UNMARKED = Marks()

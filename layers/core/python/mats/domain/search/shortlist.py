@@ -1,7 +1,7 @@
 """The answer to a request: ranked results, the verdict on them, and those that its caller is shown."""
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -88,6 +88,7 @@ class Steps:
     texts: Sequence[str]
     served: Mapping[Id, Sequence[int]]
     answered: Sequence[bool]
+    elsewhere: Sequence[Set[Id]] = ()  # Of each text, what is of other products than it says that it is to be done in
 
     def of(self, number: int, results: Sequence[Result]) -> list[Result]:
         return [result for result in results if number in self.served.get(result.id, ())]
@@ -150,15 +151,16 @@ def present(
     """
     results, thresholds, foreign = ranked.results, ranked.thresholds, trace.foreign
 
-    def verdict_on(results: Sequence[Result]) -> Verdict:
+    def verdict_on(results: Sequence[Result], elsewhere: Set[Id]) -> Verdict:
         marks = [result.candidate.marks for result in results]
         if any(each.exact or (each.quoted and not each.new) for each in marks):
             return thresholds.verdict(best_relevance(results))
         if foreign and results:
             return Verdict.WEAK
         verdict = thresholds.verdict(best_relevance(results))
-        elsewhere = verdict is Verdict.MATCH and all(each.elsewhere for each in marks)
-        return Verdict.WEAK if elsewhere else verdict
+        within = [result for result in results if result.id not in elsewhere]
+        is_within = verdict is not Verdict.MATCH or thresholds.verdict(best_relevance(within)) is Verdict.MATCH
+        return verdict if is_within else Verdict.WEAK
 
     doubted = foreign and thresholds.verdict(best_relevance(results)) is Verdict.NONE
     weak = 0.0 if doubted else max(thresholds.weak, _BESIDE * steps.least_best(results))
@@ -170,7 +172,7 @@ def present(
     shown = [result for result in kept if result.id in chosen]
     rest = [result for result in kept if result.id not in chosen]
     cut = [result for result in results if result.relevance < least and result not in kept]
-    verdict = verdict_on(results)
+    verdict = verdict_on(results, frozenset.intersection(*map(frozenset, steps.elsewhere or [frozenset[Id]()])))
     trace.thresholds = thresholds
     trace.notes += (*ranked.notes, *note_on_moved(shown))
     if verdict is Verdict.NONE and results:
@@ -182,7 +184,7 @@ def present(
     parts = tuple(
         Part(
             text=text,
-            verdict=verdict_on(steps.of(number, results)) if steps.answered[number] else None,
+            verdict=verdict_on(steps.of(number, results), steps.elsewhere[number]) if steps.answered[number] else None,
             results=_ids(steps.of(number, shown)),
         )
         for number, text in enumerate(steps.texts)

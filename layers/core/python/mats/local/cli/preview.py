@@ -58,11 +58,12 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
     importer = Importer(registry)
     importer.import_sources(open_sources(item, namespace))
     if not registry.items:
-        first = {fault: place.where for place, faults in reversed(importer.report.rejected) for fault in faults}
-        counts = Counter(fault for _, faults in importer.report.rejected for fault in faults)
+        found = [(place, fault) for place, faults in importer.report.rejected for fault in faults]
+        alike = Counter((place.file, fault) for place, fault in found)
         faults = [
-            Fault(":".join(filter(None, (first[fault], fault.attribute))), f"{fault.message}{ui.and_more(count - 1)}")
-            for fault, count in counts.items()
+            Fault(":".join(filter(None, (place.where, fault.attribute))), f"{fault.message}{ui.and_more(count - 1)}")
+            for place, fault in found
+            if (count := alike.pop((place.file, fault), 0))
         ]
         raise NotPossible(faults or [Fault(item, "holds no registration: name a file in a format of `mats import`")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]
