@@ -107,7 +107,7 @@ MUTANTS = (
     Mutant("domain/policies/products.py", " if not uses[name].trusted]", "]"),
     Mutant("domain/policies/products.py", "not ordinary and before in _BETWEEN and told", "before in _BETWEEN"),
     Mutant("domain/policies/products.py", " and parts.isdisjoint(span)]", "]"),
-    Mutant(_SHORTLIST, "verdict is not Verdict.MATCH or thresholds.verdict(best_relevance(within)) is Verdict.MATCH", "True"),
+    Mutant(_SHORTLIST, "return verdict if is_within else Verdict.WEAK", "return verdict"),
     Mutant("domain/policies/titles.py", "max(len(title), _SHORTEST)", "len(title)"),
     Mutant("domain/policies/titles.py", "_SPOKEN = 0.5", "_SPOKEN = 0.0"),
     Mutant("domain/policies/titles.py", "stems(ask.searched)", "stems(ask.plain)"),

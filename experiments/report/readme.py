@@ -205,7 +205,7 @@ def _operations() -> str:
     source, count = results["provenance"], results["sets"]["all"]["systems"]["hybrid"]["operations"]
     told = (
         f"In %, over {count:,} operations of {NUMBERS[len(VENDORS)]} vendors, at commit {source['commit']:.7}. "
-        "Policies were made on the other half; of them, those that gained nothing on this one went."
+        "Policies were made on the other half; of them, those that lose here went."
     )
     return "\n".join((*lines, "", told))
 
