@@ -90,7 +90,7 @@ def credentials_for(
             raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent")
         else:
             return found
-    raise refuse("auth", f"needs {', or '.join(missing)}: set it in the environment")
+    raise refuse("auth", f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment")
 
 
 def _read_secrets(
