@@ -1,4 +1,4 @@
-"""What a request calls by its title."""
+"""The policy `titles`: candidates gain by the share of their title that a request has."""
 
 from dataclasses import replace
 

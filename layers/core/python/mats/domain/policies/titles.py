@@ -1,6 +1,6 @@
-"""Rank higher what a request calls by its title: docs/decisions/0109.
+"""Rank candidates higher whose title the request has: docs/decisions/0109.
 
-Long descriptions have most words of a request somewhere; a title is what its owner says that the thing is.
+A long description has most words of a request somewhere; a title is short, and says what a capability is or does.
 """
 
 from collections.abc import Sequence, Set

@@ -158,6 +158,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 
 
 def _over_https(address: str) -> str:
+    """The address with https for http, and without a slash at its end: addresses of one server are then equal."""
     return (f"https:{address[5:]}" if address.startswith("http:") else address).rstrip("/")
 
 

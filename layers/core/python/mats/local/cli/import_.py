@@ -1,7 +1,6 @@
 """`mats import`, and a running service, as `--url` names it."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -256,11 +255,8 @@ def _show_remarks(report: Report) -> None:
 
     Of rejections of one file for the same faults, such as a missing option, the first is shown.
     """
-    alike = Counter((place.file, tuple(faults)) for place, faults in report.rejected)
-    for finding in report.rejected:
-        count = alike.pop((finding.place.file, tuple(finding.faults)), 0)
-        if count:
-            _show("rejected ", "red", finding.place, finding.text + ui.and_more(count - 1))
+    for finding, more in report.distinct_rejections():
+        _show("rejected ", "red", finding.place, finding.text + ui.and_more(more))
     if passed := report.trust["passed_over"]:
         ui.note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
     for finding in report.noted[:_MOST_SHOWN]:

@@ -309,7 +309,7 @@ def count_of(count: int, noun: str, plural: str = "") -> str:
 
 
 def and_more(count: int) -> str:
-    """What follows the first of several equal faults of a file; empty if there are no more."""
+    """The suffix that counts the further rejections of a file for the same faults; empty if there are none."""
     return f" (and {count:,} more of this file)" if count else ""
 
 

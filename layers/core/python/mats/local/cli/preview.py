@@ -1,7 +1,6 @@
 """`mats preview`."""
 
 import os
-from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -58,12 +57,10 @@ def _registrations(item: str, namespace: str, local: LocalSystem) -> list[Regist
     importer = Importer(registry)
     importer.import_sources(open_sources(item, namespace))
     if not registry.items:
-        found = [(place, fault) for place, faults in importer.report.rejected for fault in faults]
-        alike = Counter((place.file, fault) for place, fault in found)
         faults = [
-            Fault(":".join(filter(None, (place.where, fault.attribute))), f"{fault.message}{ui.and_more(count - 1)}")
-            for place, fault in found
-            if (count := alike.pop((place.file, fault), 0))
+            Fault(":".join(filter(None, (place.where, fault.attribute))), f"{fault.message}{ui.and_more(more)}")
+            for (place, faults), more in importer.report.distinct_rejections()
+            for fault in faults
         ]
         raise NotPossible(faults or [Fault(item, "holds no registration: name a file in a format of `mats import`")])
     return [Registration.parse(mapped) for mapped in registry.items.values()]

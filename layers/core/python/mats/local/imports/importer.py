@@ -1,7 +1,7 @@
 """Register values from any source in batches; reject invalid ones with every fault. Can be interrupted and repeated."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -77,6 +77,13 @@ class Report:
             return ""
         share = f"{len(self.empty):,} of {accepted:,} are empty, without text, inputs or responses"
         return f"{share}, such as {self.empty[0]}: if they are in other files, bundle all into one"
+
+    def distinct_rejections(self) -> Iterator[tuple[Finding, int]]:
+        """The first rejection of each file for the same faults, and the number of further ones."""
+        alike = Counter((place.file, tuple(faults)) for place, faults in self.rejected)
+        for finding in self.rejected:
+            if count := alike.pop((finding.place.file, tuple(finding.faults)), 0):
+                yield finding, count - 1
 
     def to_json(self) -> dict[str, Any]:
         return {
