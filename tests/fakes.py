@@ -190,8 +190,8 @@ class MemoryIndex:
         found = [id for id, own in held.items() if not set(keys).isdisjoint(own)]
         return sorted(found, key=lambda id: -max(TRUST.get(key, 0) for key in held[id]))[:most]
 
-    def has(self, admitted: Filter) -> bool:
-        return bool(self._visible_to(admitted))
+    def count(self, admitted: Filter) -> int:
+        return len(self._visible_to(admitted))
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         return _best(self.cosine_of(vector, self._visible_to(admitted)), depth)

@@ -23,6 +23,7 @@ class Part(StrEnum):
     OWN = "own"  # What the policy is for: it must gain
     ATTACK = "attack"  # Answers under attack, whichever policy is made for it
     SILENT = "silent"  # What it must not harm: it may lose none on balance
+    PRICE = "price"  # What it is known to cost
 
 
 class Comparison(NamedTuple):

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from zlib import crc32
 
 from experiments.ablate import requests
-from experiments.ablate.attacks import attack_with_table, take_over
+from experiments.ablate.attacks import DEFENCES, attack_with_table, take_over
 from experiments.ablate.measure import (
     Arms,
     Asked,
@@ -21,12 +22,14 @@ from experiments.ablate.measure import (
     Value,
     compare,
     compare_all,
+    is_among,
     is_first,
     is_in_five,
     labelled,
     ranked_ids,
     share_in_five,
 )
+from experiments.attacks.registry import NotBefore
 from experiments.data.sets import OPERATIONS, VENDORS
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.registration import Registration
@@ -37,13 +40,14 @@ from mats.domain.search.verdict import Verdict
 from mats.evaluation.data.datasets import EXAMPLES, TASKS, Dataset, JudgedQuery, load, sample
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import Models
-from mats.evaluation.systems.workbench import registry_of, without_timeouts
+from mats.evaluation.systems.workbench import index_changes, registry_of, without_timeouts
 from mats.ports import Encoder
 from mats.settings import Settings
 from mats.usecases.discover import Discover
 
 MADE_OF = ("tools", "mcp-tools-closed", "skills", "agents")  # The sets of which requests are made
 MOST = {"tools": 700, "models": 400, "multitool": 400, "mcp-tools-closed": 300}  # Judged queries, at most
+LATER = timedelta(days=2)  # Between the sample and what is imported then
 PAST, CALLER = 1_000, "caller"  # Past requests of the memory, and whose they are
 TAUGHT = 40
 _TASKS = "whole tasks, share among the first five"
@@ -238,6 +242,20 @@ def operations(opened: OpenSet) -> Iterator[Comparison]:
     yield from opened.own("acts", "operations, among the first five", kept, is_in_five)
 
 
+def imported_later(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests to an API that is imported two days after the sample."""
+    base = sample()
+    with registry_of(base.registrations, opened.local.settings, encoder=opened.encoder, trust=base.trust) as local:
+        at = (datetime.fromisoformat(local.clock.now()) + LATER).isoformat()
+        local.stores.registry.put(opened.dataset.registrations)
+        index_changes(local, [item.id for item in opened.dataset.registrations], at)
+        defences = {*DEFENCES}.intersection(opened.policies)
+        arms = Arms.of(without_timeouts(local.discover), defences).at(NotBefore(local.clock, at))
+        asked = [arms.ask(query) for query in opened.dataset.queries if query.relevant]
+    yield from compare_all(asked, Part.PRICE, "an API imported two days later: first", opened.dataset.name)
+    yield from compare_all(asked, Part.PRICE, "the same, among 15", opened.dataset.name, is_among)
+
+
 def several_products(opened: OpenSet) -> Iterator[Comparison]:
     """Requests that several products serve, of which none is named: answers that name another one with a right one."""
     arms = opened.arms.only("alike")
@@ -269,7 +287,7 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "sparse-tools": (judged_queries,),
     "livemcp-tasks": (judged_queries,),
     "mcp-golden": (judged_queries,),
-    **dict.fromkeys(VENDORS, (operations,)),
+    **dict.fromkeys(VENDORS, (operations, imported_later)),
     "several": (several_products,),
     EXAMPLES.name: (judged_queries, sample_tasks, holds, attacks),
 }

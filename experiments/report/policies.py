@@ -12,10 +12,10 @@ HEAD = (
 
 
 def rows_of(name: str, policy: Json) -> list[tuple[str, ...]]:
-    """The cells of a policy: a row for each of its own sorts of requests, over all sets together."""
+    """The cells of a policy: a row for each of its own sorts of requests and its prices, over all sets together."""
     judged = (_change(policy["first"]), _change(policy["among"]))
     silent = _change(policy["silent"]) if policy["silent"]["requests"] else NONE
-    own = by_sort(policy["comparisons"], "own")
+    own = by_sort(policy["comparisons"], "own") | by_sort(policy["comparisons"], "price")
     if not own:
         return [(name, *judged, NONE, NONE, NONE, silent)]
     return [

@@ -150,6 +150,7 @@ def test_another_product_that_is_here_is_enough_for_a_match():
         ("org.a", "Slack", "Post a message to a channel.", Verdict.WEAK),
         ("org.a", "Slack", "Post a message to a channel, or in Google Chat.", Verdict.MATCH),
         ("org.a", "Slack", "Post a message to a channel: postGoogleChatMessage.", Verdict.MATCH),
+        ("org.a", "Slack", "Post a message to a channel. Attach files of Google Chat.", Verdict.WEAK),
         ("org.a", "Google LLC", "Post a message to a channel of Chat.", Verdict.MATCH),
         ("org.a", "Google LLC", "Post a message to a channel of Mail.", Verdict.WEAK),
         ("org.googlechat-mcp", "", "Post a message to a channel.", Verdict.MATCH),

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mats.domain.policies.policy import Ask
+from mats.domain.policies.policy import Ask, Pool
 from mats.domain.policies.seniority import Seniority, find_newcomers, limit_newcomers
 from mats.domain.profile.profile import DAY_S, Profile
-from mats.domain.search.blend import Opinion, Scoring, TrustRule, blend
-from mats.domain.search.candidate import Candidate, Exactness, Marks
+from mats.domain.search.blend import Scoring, TrustRule
+from mats.domain.search.candidate import UNMARKED, Candidate, Exactness, Marks, Result
 from mats.domain.search.query import Filter, Query
 from mats.domain.search.scale import Scale
 from mats.domain.search.shortlist import Ranked
@@ -21,6 +21,9 @@ from tests.world import discover_over, indexed
 
 NOW_S = 1_790_000_000.0
 SENIORITY = Seniority(50)
+SCORING = Scoring(
+    scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
+)
 
 
 def found(name: str, measured: float, *, trust: int | None = None, **marks) -> Candidate:
@@ -36,11 +39,10 @@ def names(*candidates: Candidate, scores: dict | None = None) -> list[str]:
     ("trusted", "other", "leads"),
     [
         (found("a", 0.37, trust=80), found("b", 0.40), False),
-        (found("a", 0.25, trust=80), found("b", 0.55, new=True), True),
-        (found("a", 0.15, trust=80), found("b", 0.55, new=True), False),
-        (found("a", 0.25, trust=80), found("b", 0.60, echo=True), False),
-        (found("a", 0.25, trust=80), found("b", 0.60, new=True, echo=True), True),
-        (found("a", 0.25, trust=80), found("b", 0.60, new=True, echo=True, exact=Exactness.NAME), False),
+        (found("a", 0.45, trust=80), found("b", 0.65, new=True), True),
+        (found("a", 0.40, trust=80), found("b", 0.65, new=True), False),
+        (found("a", 0.45, trust=80), found("b", 0.65), False),
+        (found("a", 0.45, trust=80), found("b", 0.65, new=True, exact=Exactness.NAME), False),
         (found("a", 0.05, trust=80), found("b", 0.12, new=True), False),
         (found("a", 0.37, trust=80, unfit="needs a key"), found("b", 0.40, new=True), False),
         (found("a", 0.30), found("b", 0.55, new=True), False),
@@ -48,8 +50,8 @@ def names(*candidates: Candidate, scores: dict | None = None) -> list[str]:
         (found("a", 0.45), found("b", 0.55), False),
     ],
     ids=[
-        "rated and nearly as near", "rated beside a newcomer", "hardly relevant beside it", "rated beside an echo",
-        "rated beside a new echo", "an exact name is not led", "below a weak match", "what cannot be called",
+        "rated and nearly as near", "rated beside a newcomer", "half as relevant", "rated beside an old one",
+        "an exact name is not led", "below a weak match", "what cannot be called",
         "older and far", "older and near", "equally old",
     ],
 )  # fmt: skip
@@ -108,6 +110,19 @@ def test_how_old_a_registry_is_says_the_registry_and_not_what_is_found_in_it(day
         assert (f"~{since(days * DAY_S).day}" in ages.new_days) is new, days
 
 
+@pytest.mark.parametrize(("older", "most_are_new"), [(3, False), (2, True)])
+@pytest.mark.parametrize("days", [90, 20])
+def test_where_most_of_a_registry_is_new_nothing_is_a_newcomer(older, most_are_new, days):
+    index = registry_of(*[days] * older, 3, 3, 3)
+    ask = Ask.of("x", Filter(namespaces=frozenset({"org.new"})), now_s=NOW_S)
+    ages = SENIORITY.look(ask, index, None, None)
+    assert ages.most_are_new is most_are_new
+    pool = SENIORITY.choose(
+        Pool(ask=ask, k=3, profiles=[each.profile for each in index.entries.values()], kept=range(older + 3)), ages
+    )
+    assert [pool.marks.get(each.id, UNMARKED).new for each in pool.profiles[older:]] == [not most_are_new] * 3
+
+
 def test_a_flood_that_fills_the_window_leaves_the_places_to_older_ones_behind_it():
     texts = [f"pay a bill {n}" for n in range(90)]
     flood = [since(DAY_S).model_copy(update={"name": f"n{n}", "namespace": f"evil-{n}.org"}) for n in range(90)]
@@ -116,7 +131,8 @@ def test_a_flood_that_fills_the_window_leaves_the_places_to_older_ones_behind_it
     honest = [a_profile(name=f"h{n}", description=f"bill {word}").model_copy(
         update={"first_registered": since(90 * DAY_S).first_registered})
         for n, word in enumerate(("of water", "in kind", "by mail", "to law", "as tender"))]  # fmt: skip
-    index, clock = indexed(*flood, *honest), FakeClock(datetime.fromtimestamp(NOW_S, UTC).isoformat())
+    others = [since(90 * DAY_S).model_copy(update={"name": f"o{n}"}) for n in range(90)]
+    index, clock = indexed(*flood, *honest, *others), FakeClock(datetime.fromtimestamp(NOW_S, UTC).isoformat())
     pipeline = discover_over(index, policies=[SENIORITY], clock=clock)
     found = [each.candidate.profile for each in pipeline.answer(Query(query="pay a bill")).ranked]
     assert {each.id for each in honest} <= {each.id for each in found}
@@ -145,55 +161,16 @@ def test_a_newcomer_named_as_the_words_of_a_request_comes_first_only_if_it_is_as
     assert discover_over(index, clock=clock).answer(Query(query=request_text)).ranked[0].candidate.profile.name == first
 
 
-def words(share: float) -> float:
-    """The BM25 score that is worth this share, on the scale of `rank`."""
-    return 0.5 * share / (1 - share)
-
-
-def first(*, trust: int | None, ours: tuple[float, float], theirs: tuple[float, float], **marks: object) -> str:
-    """The first of an established candidate and another, each with the worth of its words and its cosine."""
-    established = Candidate(profile=a_profile(name="established", trust=trust), bm25=words(ours[0]), cosine=ours[1])
-    other = Candidate(profile=a_profile(name="other"), bm25=words(theirs[0]), cosine=theirs[1], marks=Marks(**marks))
-    return rank([established, other], {}, SENIORITY)[0].candidate.profile.name
-
-
-@pytest.mark.parametrize(
-    ("ours", "leads"),
-    [(0.275, True), (0.265, False)],  # of 0.90, from 30 % on
-)
-def test_a_rated_one_leads_a_newcomer(ours, leads):
-    found = first(trust=60, ours=(ours, ours), theirs=(0.9, 0.9), new=True)
-    assert (found == "established") is leads
-
-
-@pytest.mark.parametrize(
-    ("cosine", "marks", "leads"),
-    [
-        (0.50, {"new": True}, True),  # 0.33 of 0.75, as near in meaning: from 40 % on
-        (0.49, {"new": True}, False),  # farther in meaning: from 70 % on
-        (0.49, {"new": True, "echo": True}, True),  # from 30 % on
-    ],
-)
-def test_an_older_one_leads_a_newcomer_by_meaning_or_an_echo(cosine, marks, leads):
-    found = first(trust=None, ours=(0.66 - cosine, cosine), theirs=(0.9999, 0.5), **marks)
-    assert (found == "established") is leads
-
-
-def test_none_leads_that_is_no_match_or_hardly_relevant_beside_the_other():
-    assert first(trust=90, ours=(0.2, 0.2), theirs=(0.33, 0.33), new=True) == "other"  # a relevance of 0.08, no match
-    pair = [
-        Candidate(profile=a_profile(name=name, trust=trust), bm25=None, cosine=cosine, marks=Marks(new=trust is None))
-        for name, trust, cosine in (("established", 90, 0.205), ("other", None, 0.6))
+@pytest.mark.parametrize(("share", "leads"), [(0.61, True), (0.59, False)])
+@pytest.mark.parametrize("trust", [None, 90])
+def test_an_established_one_leads_a_newcomer_of_which_it_has_six_tenths_of_the_relevance(trust, share, leads):
+    results = [
+        Result(
+            candidate=found(name, 0.5, trust=rated, new=new), score=score, signals={}, weights={}, relevance=relevance
+        )
+        for name, rated, new, score, relevance in (("b", None, True, 0.9, 0.8), ("a", trust, False, 0.5, 0.8 * share))
     ]
-    scoring = Scoring(
-        scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
-    )
-    results = blend(pair, Opinion(), scoring)
-    ranked = Ranked(results=results, scoring=scoring, thresholds=Thresholds(match=0.7, weak=0.05), reranked=False)
-    assert [each.relevance for each in results] == pytest.approx([0.924, 0.081], abs=0.01)  # less than a tenth
-    assert SENIORITY.arrange(ranked).results[0].id == pair[1].id
-
-
-def test_an_exact_match_keeps_its_place():
-    assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), new=True) == "established"
-    assert first(trust=60, ours=(0.4, 0.4), theirs=(0.44, 0.44), new=True, exact=Exactness.NAME) == "other"
+    ranked = Ranked(results=results, scoring=SCORING, thresholds=Thresholds(match=0.7, weak=0.05), reranked=False)
+    arranged = SENIORITY.arrange(ranked)
+    assert [each.candidate.profile.name for each in arranged.results] == (["a", "b"] if leads else ["b", "a"])
+    assert bool(arranged.notes) is leads

@@ -12,7 +12,7 @@ import pytest
 
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import DependencyFailed, NotPermitted, RequestInvalid, StorageUnusable
-from mats.domain.profile.profile import Cause, Profile
+from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Query
 from mats.domain.search.shortlist import Shortlist
 from mats.domain.search.signals import Signal
@@ -164,7 +164,8 @@ def asked(*profiles: Profile, query: str = "money back", **more):
 
 def test_of_the_new_beside_older_ones_a_share_stays_and_others_fill_free_places():
     assert sum(result.candidate.marks.new for result in asked(*HONEST, *a_flood(NEW_DAY))) == 3
-    assert sum(result.candidate.marks.new for result in asked(*HONEST[:4], *a_flood(NEW_DAY))) == 11
+    others = [a_tool(n, f"org.o{n}", OLD_DAY, f"of o{n} p{n} q{n}") for n in range(20)]
+    assert sum(result.candidate.marks.new for result in asked(*HONEST[:4], *others, *a_flood(NEW_DAY))) == 11
 
 
 @pytest.mark.parametrize("day", [OLD_DAY, NEW_DAY])
@@ -178,8 +179,7 @@ def test_what_was_registered_on_one_day_is_not_limited_and_nor_is_what_operators
 @pytest.mark.parametrize(("rated_at", "places"), [("00:00:00", 14), ("11:00:00", 3), ("13:00:00", 14)])
 def test_what_comes_after_operators_rated_something_is_new_on_the_same_day_too(rated_at, places):
     honest = [each.model_copy(update={"first_registered": f"{NEW_DAY}T00:00:00+00:00"}) for each in HONEST]
-    cause = Cause(event_id="rate", time=f"{NEW_DAY}T{rated_at}+00:00")
-    rated = honest[0].model_copy(update={"trust": 80, "cause": cause})
+    rated = honest[0].model_copy(update={"trust": 80, "rated_since": f"{NEW_DAY}T{rated_at}+00:00"})
     flood = [each.model_copy(update={"first_registered": f"{NEW_DAY}T12:00:00+00:00"}) for each in a_flood(NEW_DAY)]
     found = asked(rated, *honest[1:], *flood)
     assert sum(result.id.startswith("evil") for result in found) == places

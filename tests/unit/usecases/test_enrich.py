@@ -83,6 +83,19 @@ def test_the_time_of_the_first_registration_stays_while_the_text_is_nearly_the_s
     assert since(world, longer, "2026-01-03T00:00:00+00:00") == first
 
 
+def test_a_change_by_its_owner_is_no_rating_and_a_lost_rating_begins_anew(world: World):
+    times = [f"2026-01-0{day}T00:00:00+00:00" for day in range(1, 6)]
+
+    def rated_since(time: str, trust: int | None, **changed: object) -> str:
+        world.trust.put(PAY.id, Assigned(trust=trust))
+        since(world, LONG.model_copy(update=changed), time)
+        return world.profile(PAY.id).rated_since
+
+    found = [rated_since(time, trust) for time, trust in zip(times, (None, 80, 60, None, 80), strict=True)]
+    assert found == ["", times[1], times[1], "", times[4]]
+    assert rated_since("2026-01-06T00:00:00+00:00", 80, tags=("money",)) == times[4]
+
+
 def test_another_writers_examples_leave_the_time_of_the_first_registration(world: World):
     first = "2026-01-01T00:00:00+00:00"
     name_only = PAY.model_copy(update={"description": ""})

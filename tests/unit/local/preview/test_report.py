@@ -109,7 +109,7 @@ def a_result(score: float, name: str = "one", *, trust: int | None = None, **mor
         (a_result(0.6, exact=Exactness.ID), a_result(0.7), "exact match: id"),
         (a_result(0.6, exact=Exactness.ID), a_result(0.4, exact=Exactness.ID), "score 0.60 against 0.40: retrieval"),
         (a_result(0.4, trust=80), a_result(0.6), "but operators rated it, and not the candidate"),
-        (a_result(0.4), a_result(0.6, new=True, echo=True), "but the candidate repeats the request and the candi"),
+        (a_result(0.4), a_result(0.6, new=True), "but the candidate is new"),
         (a_result(0.4), a_result(0.6, suspicious=("has the text of x",)), "but the candidate has the text of x"),
         (a_result(0.4), a_result(0.6, unfit="needs bearer"), "but needs bearer"),
         (a_result(0.4, moved=True), a_result(0.6), "but callers' reports placed it higher"),

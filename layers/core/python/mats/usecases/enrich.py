@@ -217,6 +217,7 @@ def _next_revision(target: Stored, kept: Stored | None, cause: Cause) -> Stored:
             "indexed_rev": before.indexed_rev if before else 0,
             "cause": cause,
             **_seniority(target.profile, before, cause),
+            "rated_since": _rated_since(target.profile, before, cause),
         }
     )
     return replace(target, profile=numbered)
@@ -231,6 +232,12 @@ def _seniority(after: Profile, before: Profile | None, cause: Cause) -> dict[str
         if is_same_work(first, after):
             return {"first_registered": before.first_registered, "first_text": first}
     return {"first_registered": cause.time, "first_text": sample_text(after)}
+
+
+def _rated_since(after: Profile, before: Profile | None, cause: Cause) -> str:
+    if not after.is_rated:
+        return ""
+    return before.rated_since if before and before.is_rated else cause.time
 
 
 def _text(profile: Profile) -> tuple[object, ...]:

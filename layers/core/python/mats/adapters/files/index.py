@@ -127,7 +127,7 @@ class FilesIndex:
 
     lexical = _on_copy(SqliteIndex.lexical)
     exact = _on_copy(SqliteIndex.exact)
-    has = _on_copy(SqliteIndex.has)
+    count = _on_copy(SqliteIndex.count)
     neural = _on_copy(SqliteIndex.neural)
     bm25_of = _on_copy(SqliteIndex.bm25_of)
     cosine_of = _on_copy(SqliteIndex.cosine_of)

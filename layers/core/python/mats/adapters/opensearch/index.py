@@ -87,9 +87,10 @@ class OpenSearchIndex:
         query = {"bool": {"filter": clauses, "should": mapping.by_trust()}}
         return self._ids(query, most, sort=["_score", {"id": "asc"}])
 
-    def has(self, admitted: Filter) -> bool:
+    def count(self, admitted: Filter) -> int:
         """Entries of an earlier release have no keys of days before `mats reindex`."""
-        return bool(self.page(admitted, after=None, limit=1))
+        found = self._aggregate(mapping.filter_clauses(admitted), {"all": {"filter": {"match_all": {}}}})
+        return int(found["all"]["doc_count"]) if found else 0
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         """Approximate (HNSW)."""

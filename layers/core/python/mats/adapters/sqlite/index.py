@@ -128,8 +128,8 @@ class SqliteIndex:
                 rows = rows[np.argsort(-np.sum(held, axis=0), kind="stable")]
             return self._matrix.ids(rows[:most].tolist())
 
-    def has(self, admitted: Filter) -> bool:
-        return bool(self._mask(admitted).any())
+    def count(self, admitted: Filter) -> int:
+        return int(np.count_nonzero(self._mask(admitted)))
 
     def neural(self, vector: Vector, admitted: Filter, *, depth: int) -> Scores:
         with self._lock:

@@ -31,17 +31,16 @@ class Duplicates(Policy):
     unrated: int  # The trust of an unrated profile beside others, 0 to 100
 
     def choose(self, pool: Pool, evidence: None) -> Pool:
-        echoes = find_echoes(pool.ask.text, pool.profiles)
         limited = limit_near_duplicates(
             pool.profiles,
             unrated=self.unrated,
-            echoes=echoes,
+            echoes=find_echoes(pool.ask.text, pool.profiles),
             exact=pool.positions(lambda marks: marks.exact),
             unfit=pool.positions(lambda marks: marks.unfit),
         )
         for id, near in limited.near.items():
             pool = pool.mark([id], near=near | pool.marks.get(id, UNMARKED).near)
-        return replace(pool.mark([pool.profiles[n].id for n in echoes], echo=True), kept=limited.kept)
+        return replace(pool, kept=limited.kept)
 
 
 SHARE = 0.8  # Share of a request's content words from which on a profile repeats it

@@ -15,14 +15,14 @@ from typing import ClassVar, NamedTuple
 from mats.domain.policies.policy import Ask, Order, Policy
 from mats.domain.profile.index_fields import searched_text
 from mats.domain.profile.index_keys import name_key, names
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.search.blend import Scoring
 from mats.domain.search.candidate import Candidate, Elsewhere
 from mats.domain.search.lookups import Lookups, NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
 from mats.domain.search.shortlist import Ranked
-from mats.domain.text.words import STOP_WORDS, index_terms, word_set
+from mats.domain.text.words import STOP_WORDS, first_sentence, index_terms, word_set
 
 _MARKS = word_set("on with in via from using")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
@@ -64,9 +64,6 @@ class Named:
         """True for what belongs to the product, or says that it is for it: others serve Spotify's playlists, too."""
         text = searched_text(profile).lowered if self.free else ""
         return self.has(profile) or any(re.search(rf"\b{re.escape(name)}\b", text) for name in self.free)
-
-
-NOTHING_NAMED = Named({}, (), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ class Products(Policy):
             return candidates
         if absent := evidence.named.absent:
             candidates = [
-                each if _mentions(each.profile, absent) else replace(each, marks=replace(each.marks, elsewhere=absent))
+                each if _is_of(each.profile, absent) else replace(each, marks=replace(each.marks, elsewhere=absent))
                 for each in candidates
             ]
         return [replace(each, gain=_GAIN) if evidence.named.is_for(each.profile) else each for each in candidates]
@@ -252,12 +249,16 @@ def _has_owner(span: range, tokens: Sequence[_Token], uses: Mapping[str, NameUse
     return bool(frozenset.intersection(*(frozenset(uses[one].spaces if one in uses else ()) for one in stems)))
 
 
-def _mentions(profile: Profile, absent: Elsewhere) -> bool:
-    """True if a profile has the words of one of the names, also in one word, or as a singular."""
-    said = f"{profile.namespace} {profile.provider} {searched_text(profile).lowered}".lower()
-    squeezed, words = "".join(_TOKEN.findall(said)), {*_TOKEN.findall(said)}
+def _is_of(profile: Profile, absent: Elsewhere) -> bool:
+    """True if a profile says that it is of one of the products where it says what it is.
+
+    In words of its own, in one word, or as a singular. Others that its description names it may but work with.
+    """
+    source = profile.source or SourceText()
+    texts = (profile.namespace, profile.provider, profile.name, source.title, first_sentence(source.description))
+    said = _TOKEN.findall(" ".join(texts).lower())
     names = [[token.lowered for token in _tokens(name)] for name in absent.products]
-    return any("".join(name).removesuffix("s") in squeezed or words.issuperset(name) for name in names)
+    return any("".join(name).removesuffix("s") in "".join(said) or {*said}.issuperset(name) for name in names)
 
 
 def _capitals(tokens: Sequence[_Token], span: range) -> range:

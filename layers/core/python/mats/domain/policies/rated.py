@@ -13,7 +13,7 @@ _MOST_READ = 1_000  # Capabilities that operators trust, of a registry, that are
 _PLACES = 3  # Of the best rated ones
 _AS_NEAR, _MOST_AS_NEAR = 0.9, 4
 """Share of the nearest one's cosine from which on what is unrated is as near, and how many of it come first."""
-_ABOUT_IT = 0.3  # Share of the best cosine from which on a rated one is about the request at all
+_ABOUT_IT = 0.45  # Share of the best cosine from which on a rated one is about the request at all
 
 
 class Trusted(NamedTuple):

@@ -22,12 +22,9 @@ from mats.domain.text.words import split_identifier
 
 NEW_DAYS = 30  # For so many days a capability is new, if others were registered on an earlier day
 NEW_SHARE = 0.2  # Of the candidates that may be newcomers
-_OLDER, _OLDER_IN_MEANING, _RATED = 0.7, 0.4, 0.3
-"""Share of a newcomer's mixture from which on an older or a rated one leads it; the second where the cosine is at least
-as high."""
-_ECHOED = 0.3  # The same where the newcomer repeats the request
 _FREE = (Exactness.NAME, Exactness.SPELLED)  # What anybody may call a capability
-_AS_RELEVANT = 0.1  # Share of the relevance of what it leads that it must have itself
+_AS_RELEVANT = 0.6  # Share of a newcomer's relevance from which on a rated or an older one comes before it
+_MOST = 0.5  # Share of a registry that is new above which nothing counts as new: an import is larger than the sample
 
 
 class Ages(NamedTuple):
@@ -35,6 +32,7 @@ class Ages(NamedTuple):
 
     oldest_s: float  # No later than when its first capability was registered, in seconds since 1970
     new_days: frozenset[str]  # Keys of the days on which newcomers were registered
+    most_are_new: bool = False  # Then there is little to defend, and nothing is a newcomer
 
 
 NO_AGES = Ages(math.inf, frozenset())
@@ -58,16 +56,22 @@ class Seniority(Policy):
             keys = frozenset(day_keys(map(str, days[: n + 1])))
             return Filter(audiences=ask.admitted.audiences, scope=Scope(without_keys=keys))
 
+        def ages(oldest_s: float, older: Filter) -> Ages:
+            every = index.count(Filter(audiences=ask.admitted.audiences))
+            return Ages(oldest_s, older.scope.without_keys, every - index.count(older) > _MOST * every)
+
         last = len(days) - 1
-        if index.has(since(last)):
-            return Ages(-math.inf, since(last).scope.without_keys)
-        first = bisect_left(range(last), True, key=lambda n: not index.has(since(n)))
+        if index.count(since(last)):
+            return ages(-math.inf, since(last))
+        first = bisect_left(range(last), True, key=lambda n: not index.count(since(n)))
         ended = datetime.combine(days[first], time(), UTC).timestamp() + DAY_S
-        return Ages(ended, since(first - 2).scope.without_keys if first > 1 else frozenset())
+        return ages(ended, since(first - 2)) if first > 1 else Ages(ended, frozenset())
 
     def choose(self, pool: Pool, evidence: Ages | None) -> Pool:
         """Newcomers beyond their share wait for places that what is older leaves."""
         ages, ask = evidence or NO_AGES, pool.ask
+        if ages.most_are_new:
+            return pool
         oldest_s = min([ages.oldest_s, *(profile.registered_s for profile in pool.profiles)])
         new = find_newcomers(pool.profiles, oldest_s, ask.now_s)
         kept, spare = limit_newcomers(pool.kept, new, math.ceil(pool.k * self.share))
@@ -95,7 +99,7 @@ class Seniority(Policy):
             return candidate.profile.is_trusted(self.unrated) if is_rated else not candidate.marks.new
 
         at = next((n for n, each in enumerate(order) if is_established(each)), 0)
-        place = next((n for n in range(at) if _leads(order[at], order[n], ranked, is_rated=is_rated)), at)
+        place = next((n for n in range(at) if _leads(order[at], order[n])), at)
         if place == at:
             return ranked
         why = "operators trust it and the others are new" if is_rated else "the others are new"
@@ -104,25 +108,18 @@ class Seniority(Policy):
         return ranked.with_results(order, *([note] if place == 0 else []))
 
 
-def _leads(one: Result, other: Result, ranked: Ranked, *, is_rated: bool) -> bool:
+def _leads(established: Result, other: Result) -> bool:
     """Whether an older result, or a rated one, comes before another that has a higher score."""
-    established, beside, scale = one.candidate, other.candidate, ranked.scoring.scale
-    if not beside.marks.new or beside.marks.exact or one.relevance < _AS_RELEVANT * other.relevance:
-        return False
-    nearer = (established.cosine or 0.0) >= (beside.cosine or 0.0)
-    least = _ECHOED if beside.marks.echo else _OLDER_IN_MEANING if nearer else _OLDER
-    least = _RATED if is_rated else least
-    ours, theirs = (scale.mix(each.bm25, each.cosine, each.pairs) or 0.0 for each in (established, beside))
-    return ours + established.shift + established.gain >= least * (theirs + beside.shift + beside.gain)
+    marks = other.candidate.marks
+    return marks.new and not marks.exact and established.relevance >= _AS_RELEVANT * other.relevance
 
 
 def find_newcomers(profiles: Sequence[Profile], oldest_s: float, now_s: float) -> Set[int]:
     """The positions of the unrated that are new, and were registered more than a day after the oldest known one.
 
-    Or later than the earliest change of a rated one after its registration: operators rated what was there.
+    Or after operators rated what was there already.
     """
-    rated = [(each.cause.time, each.first_registered) for each in profiles if each.is_rated and each.cause]
-    reviews = [changed for changed, registered in rated if changed > registered]
+    reviews = [each.rated_since for each in profiles if each.is_rated and each.rated_since > each.first_registered]
 
     def is_new(profile: Profile) -> bool:
         since_s = profile.registered_s

@@ -164,7 +164,9 @@ class Held(_Frozen):
     rejected: bool = False  # Whether an operator refused it
 
 
-_UNVERSIONED = {"content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "owner_examples"}
+_UNVERSIONED = {
+    "content", "rev", "indexed_rev", "cause", "first_registered", "first_text", "rated_since", "owner_examples",
+}  # fmt: skip
 """Entries of a profile that do not belong to its content."""
 
 
@@ -209,6 +211,7 @@ class Profile(_Frozen):
     """When this text, or one nearly the same, was first registered (ISO 8601, UTC); empty for a profile of a release
     that did not record it, which counts as older than any other."""
     first_text: str = ""  # A sample of that text (`mats.domain.profile.wording`)
+    rated_since: str = ""  # When operators rated it (ISO 8601, UTC); empty if none has, or a release did not record it
     owner_examples: int = 0  # The number of `positive_examples` that the owner wrote; they come first
 
     @property

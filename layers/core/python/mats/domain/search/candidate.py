@@ -34,7 +34,6 @@ class Marks:
 
     exact: Exactness | None = None
     near: frozenset[Id] = frozenset()  # Its near-duplicates: candidates, or left out for others
-    echo: bool = False  # It repeats the request
     new: bool = False  # Unrated, and new beside other candidates
     unfit: str = ""  # Why its caller cannot call it; empty if nothing is known against it
     step: int = 0  # Its place among what serves the steps that the request implies; 0: it serves none

@@ -50,8 +50,8 @@ class Lookups(Protocol):
     def exact(self, keys: Collection[str], admitted: Filter, *, most: int) -> Sequence[Id]:
         """At most `most` capabilities with one of these keys (`domain/profile/index_keys`), the most trusted first."""
 
-    def has(self, admitted: Filter) -> bool:
-        """True if the filter admits anything."""
+    def count(self, admitted: Filter) -> int:
+        """How many capabilities the filter admits."""
 
     def names(self, asked: Collection[str], admitted: Filter) -> Mapping[str, NameUse]:
         """How the capabilities that the filter admits use those of these names that any of them has.

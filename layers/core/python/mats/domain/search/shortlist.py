@@ -153,14 +153,14 @@ def present(
 
     def verdict_on(results: Sequence[Result], elsewhere: Set[Id]) -> Verdict:
         marks = [result.candidate.marks for result in results]
-        if any(each.exact or (each.quoted and not each.new) for each in marks):
-            return thresholds.verdict(best_relevance(results))
+        named = any(each.exact or (each.quoted and not each.new) for each in marks)
+        verdict = thresholds.verdict(best_relevance(results))
+        if named:
+            return verdict
         if foreign and results:
             return Verdict.WEAK
-        verdict = thresholds.verdict(best_relevance(results))
-        within = [result for result in results if result.id not in elsewhere]
-        is_within = verdict is not Verdict.MATCH or thresholds.verdict(best_relevance(within)) is Verdict.MATCH
-        return verdict if is_within else Verdict.WEAK
+        within = thresholds.verdict(best_relevance([result for result in results if result.id not in elsewhere]))
+        return Verdict.WEAK if verdict is Verdict.MATCH and within is not verdict else verdict
 
     doubted = foreign and thresholds.verdict(best_relevance(results)) is Verdict.NONE
     weak = 0.0 if doubted else max(thresholds.weak, _BESIDE * steps.least_best(results))

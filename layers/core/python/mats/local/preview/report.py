@@ -73,7 +73,6 @@ def reasons(result: Result, own: Result | None) -> Iterator[str]:
     else:
         marks = {
             "operators rated it, and not the candidate": one.profile.is_rated and not other.profile.is_rated,
-            "the candidate repeats the request": other.marks.echo and not one.marks.echo,
             "the candidate is new": other.marks.new and not one.marks.new,
             "callers' reports placed it higher": result.moved and not own.moved,
             own.unfit: bool(own.unfit),
