@@ -269,3 +269,30 @@ def test_secrets_are_neither_shown_nor_in_errors():
     prepared = caller.prepare(http("https://api.example.com/x", auth=BEARER), {})
     assert "s3cret" not in repr((caller, prepared))
     assert prepared.shown["headers"]["authorization"] == "Bearer $API_TOKEN_API_EXAMPLE_COM"
+
+
+BODY = {
+    "type": "object", "required": ["id", "title", "owner"], "allOf": [{"required": ["list"]}, {"$ref": "#"}],
+    "properties": {
+        "id": {"readOnly": True}, "owner": {"type": "object", "required": ["name"]}, "parent": {"required": ["id"]},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        ({}, "id body.list body.title body.owner.name"),
+        ({"id": 1, "body": {"title": "", "list": [], "owner": {"name": "a"}}}, ""),
+        ({"id": 1, "body": {"title": None, "list": 1, "owner": {}, "parent": {}}}, "title owner.name parent.id"),
+        ({"id": 1, "body": "text"}, ""),
+    ],
+)
+def test_everything_that_an_input_lacks_is_named_before_a_credential(arguments, missing):
+    url = "https://api.example.com/{tenant}/{id}"
+    invocation = http(url, ID, {"name": "X-A", "in": "header"}, auth=BEARER, inputs=["tenant"], body="application/json")
+    schema = {"required": ["id", "body"], "properties": {"id": {}, "body": BODY}}
+    named = [name if name.startswith(("id", "body")) else f"body.{name}" for name in missing.split()]
+    with pytest.raises(RequestInvalid) as refused:
+        Caller(environment={}).prepare(invocation, {**arguments, "more": 1, "X-A": "ä"}, schema=schema)
+    assert {fault.attribute for fault in refused.value.faults} == {*named, "tenant", "more", "X-A"}

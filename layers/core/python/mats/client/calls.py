@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, command_to_install
+from mats.domain.capability.json_schema import missing_from
+from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from mats.client.requests import Credential
 
 T = TypeVar("T")
+Object: TypeAlias = Mapping[str, Any]
+Stated: TypeAlias = Invocation | Object | None  # An invocation, or its JSON
 _OTHER = re.compile(r"\W")
 _FAILED = frozenset({"failed", "rejected", "canceled"})  # States of a task of A2A
 
@@ -49,7 +52,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCall:
-    shown: Mapping[str, Any]  # What it sends, with names of variables in place of secrets
+    shown: Mapping[str, Any]  # What it sends, with names of variables, set or not, in place of secrets
     send: Callable[[], Called] = field(repr=False)
     command: str = ""  # The command line that it starts, if it starts one
 
@@ -75,7 +78,7 @@ class Caller:
     max_bytes: int = 4_000_000
 
     def __call__(
-        self, invocation: Invocation | Mapping[str, Any] | None, arguments: Mapping[str, Any], *, tool: str = ""
+        self, invocation: Stated, arguments: Object, *, tool: str = "", schema: Object | None = None
     ) -> Called:
         """Call a capability once.
 
@@ -83,6 +86,7 @@ class Caller:
             invocation: Of `Client.capability(id)`, or its JSON.
             arguments: The input, by the capability's input schema; of an agent its `message`.
             tool: Of an MCP server whose invocation names none; without one, the server's tools are the result.
+            schema: The capability's input schema: nothing is sent that lacks what it requires.
 
         Raises:
             RequestInvalid: the input, a value or a credential is missing, or cannot be sent.
@@ -90,16 +94,30 @@ class Caller:
             Unfetchable: its address is blocked, does not answer in time, or answers too much.
             DependencyFailed: an MCP server did not answer.
         """
-        prepared = self.prepare(invocation, arguments, tool=tool)
+        prepared = self.prepare(invocation, arguments, tool=tool, schema=schema)
         if prepared.command and not self.may_run(prepared.command):
             raise _impossible(f"starts a program of its owner, which was not confirmed: {prepared.command}")
         return prepared.send()
 
     def prepare(
-        self, invocation: Invocation | Mapping[str, Any] | None, arguments: Mapping[str, Any], *, tool: str = ""
+        self, invocation: Stated, arguments: Object, *, tool: str = "", schema: Object | None = None
     ) -> PreparedCall:
-        """The call, without sending or starting anything. Raises as `__call__` does for what is missing."""
+        """The call, without sending or starting anything; credentials are read when it is sent.
+
+        Raises as `__call__`; RequestInvalid has all faults of the input and of the values.
+        """
         call = from_text(json.dumps(invocation)) if isinstance(invocation, Mapping) else invocation
+        missing = () if isinstance(call, A2aCall) else missing_from(arguments, schema, schema or {})
+        faults = {name: Fault(name, "is required") for name in missing}
+        try:
+            prepared = self._prepare(call, arguments, tool)
+        except RequestInvalid as error:
+            faults |= {fault.attribute: fault for fault in error.faults}
+        if faults:
+            raise RequestInvalid([*faults.values()])
+        return prepared
+
+    def _prepare(self, call: Invocation | None, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
         try:
             match call:
                 case McpStdio():
@@ -120,29 +138,35 @@ class Caller:
         from mats.client import requests  # noqa: PLC0415 - loads the HTTP library
 
         def build(*, reveal: bool) -> "httpx2.Request":
-            url, secrets = self._address(call, reveal=reveal)
-            if isinstance(call, HttpCall):
-                return requests.operation(call, arguments, url, secrets)
-            return requests.message(call, arguments, url, secrets)
+            faults, url, secrets = list[Fault](), re.sub("[{}]", "", call.url), list["Credential"]()
+            with requests.gather(faults):
+                url, secrets = self._address(call, reveal=reveal)
+            with requests.gather(faults):
+                if isinstance(call, HttpCall):
+                    request = requests.operation(call, arguments, url, secrets)
+                else:
+                    request = requests.message(call, arguments, url, secrets)
+            if faults:
+                raise RequestInvalid(faults)
+            return request
 
-        request, shown = build(reveal=True), build(reveal=False)
-        send = partial(self._send, request, read_message=isinstance(call, A2aCall))
+        shown = build(reveal=False)
         return PreparedCall(
             shown={
                 "method": shown.method, "url": str(shown.url), "headers": dict(shown.headers),
                 **({"body": shown.content.decode("utf-8", "replace")} if shown.content else {}),
             },
-            send=send,
+            send=lambda: self._send(build(reveal=True), read_message=isinstance(call, A2aCall)),
         )  # fmt: skip
 
     def _address(self, call: HttpCall | A2aCall | McpRemote, *, reveal: bool) -> "tuple[str, list[Credential]]":
-        """The filled-in address and the credentials for it; unless to `reveal`, by the names of what is secret."""
+        """The filled-in address and the credentials for it; unless to `reveal`, by name, also of variables not set."""
         from mats.client import requests  # noqa: PLC0415 - loads the HTTP library
 
         named = {name: requests.variable_of(f"INPUT_{_OTHER.sub('_', name)}", call.url) for name in call.inputs}
         values = {**{name: self.environment.get(each, "") for name, each in named.items()}, **self.values}
         url = requests.fill_in(call.url, call.inputs, values, in_url=True)
-        found = requests.credentials_for(call.auth, url, self.environment, private=self.private)
+        found = requests.credentials_for(call.auth, url, self.environment, private=self.private, unset=not reveal)
         if reveal:
             return url, found
         shown = requests.fill_in(call.url, call.inputs, requests.hide_secrets(values), in_url=True)
@@ -164,12 +188,12 @@ class Caller:
 
         given = {name: self.values[name] for name in call.headers if name in self.values}
         headers = {name: requests.header_value(name, value) for name, value in given.items()}
-        url, secrets = self._address(call, reveal=True)
-        url, sent = requests.with_secrets(url, headers, [], secrets)
         shown_url, secrets = self._address(call, reveal=False)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
 
         def ask(wanted: "Ask") -> Any:
+            url, secrets = self._address(call, reveal=True)
+            url, sent = requests.with_secrets(url, headers, [], secrets)
             try:
                 return mcp_session.ask_address(
                     url, wanted, timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes, private=self.private
@@ -197,9 +221,7 @@ class Caller:
         return _tool_call({"command": command}, arguments, tool, ask)
 
 
-def call(
-    invocation: Invocation | Mapping[str, Any] | None, arguments: Mapping[str, Any], *, tool: str = "", **options: Any
-) -> Called:
+def call(invocation: Stated, arguments: Mapping[str, Any], *, tool: str = "", **options: Any) -> Called:
     """Call a capability once; `options` are the fields of `Caller`, and the rest is as for calling one."""
     return Caller(**options)(invocation, arguments, tool=tool)
 

@@ -7,7 +7,8 @@ key of another service. Import this module late.
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
@@ -54,6 +55,15 @@ def refuse(attribute: str, message: str) -> RequestInvalid:
     return RequestInvalid([Fault(attribute, message)])
 
 
+@contextmanager
+def gather(faults: list[Fault]) -> Iterator[None]:
+    """Add what is refused within to the faults, and go on."""
+    try:
+        yield
+    except RequestInvalid as error:
+        faults += error.faults
+
+
 def variable_of(name: str, url: str) -> str:
     """The variable of a secret for the host of an address; empty for a host without a name of its own.
 
@@ -68,9 +78,9 @@ def variable_of(name: str, url: str) -> str:
 
 
 def credentials_for(
-    auth: tuple[AuthScheme, ...], url: str, environment: Mapping[str, str], *, private: bool = False
+    auth: Sequence[AuthScheme], url: str, environment: Mapping[str, str], *, private: bool = False, unset: bool = False
 ) -> list[Credential]:
-    """The secrets of the first alternative whose variables are all set.
+    """The secrets of the first alternative whose variables are all set; with `unset`, else of the first.
 
     Raises RequestInvalid: no alternative has all, or they would be sent unencrypted.
     """
@@ -78,19 +88,21 @@ def credentials_for(
     for scheme in auth or _OPEN:
         options.setdefault(scheme.option, []).append(scheme)
     shared = options.pop(None, [])
-    missing = []
+    ready, unready, missing = list[list[Credential]](), list[list[Credential]](), list[str]()
     for schemes in [[*shared, *own] for own in options.values()] or [shared]:
         if unsent := [each.scheme for each in schemes if each.scheme not in _SENT]:
             missing.append(f"authentication by {unsent[0]}, which this client does not support")
             continue
         found, lacking = _read_secrets(schemes, url, environment)
-        if lacking:
-            missing.append(" and ".join(lacking))
-        elif found and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
-            raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent")
-        else:
-            return found
-    raise refuse("auth", f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment")
+        (unready if lacking else ready).append(found)
+        missing.append(" and ".join(dict.fromkeys(lacking)))
+    if unset and variable_of("", url):
+        ready += unready
+    if not ready:
+        raise refuse("auth", f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment")
+    if ready[0] and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
+        raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent")
+    return ready[0]
 
 
 def _read_secrets(
@@ -122,12 +134,12 @@ def fill_in(text: str, names: tuple[str, ...], values: Mapping[str, str], *, in_
 
     Raises RequestInvalid: a value is missing, or cannot stand in an address.
     """
-    for name in names:
-        if f"{{{name}}}" not in text:
-            continue
-        value = values.get(name)
-        if not value:
-            raise refuse(name, f"needs a value: the owner left {{{name}}} for the caller to fill in")
+    wanted = [name for name in names if f"{{{name}}}" in text]
+    said = "needs a value, by `--set {0}=...` or `values`: the owner left {{{0}}} for the caller to fill in"
+    if faults := [Fault(name, said.format(name)) for name in wanted if not values.get(name)]:
+        raise RequestInvalid(faults)
+    for name in wanted:
+        value = values[name]
         if in_url and value in (".", ".."):
             raise refuse(name, "must not be a path segment `.` or `..`")
         text = text.replace(f"{{{name}}}", quote(value, safe="@$") if in_url else value)
@@ -145,33 +157,36 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
     Raises RequestInvalid: an argument is missing, unknown, or cannot be sent in its place.
     """
     left = {name: value for name, value in arguments.items() if value is not None}
-    query, headers, cookies = list[str](), dict[str, str](), list[str]()
+    query, headers, cookies, faults = list[str](), dict[str, str](), list[str](), list[Fault]()
     for parameter in call.parameters:
         value = left.pop(parameter.property or parameter.name, None)
-        match parameter.in_:
-            case "path":
-                url = _with_path_value(url, parameter, value)
-            case "query" if value is not None:
-                query += _pairs(parameter, value)
-            case "querystring" if isinstance(value, Mapping) and not is_json(parameter.content):
-                query += _pairs(Parameter(name=parameter.name, in_="query"), value)
-            case "querystring" if value is not None:
-                query.append(quote(_text(value), safe="=&"))
-            case "cookie" if value is not None:
-                cookies += _pairs(parameter, value)
-            case "header" if value is not None:
-                text = (
-                    json.dumps(value) if parameter.content else _join(value, ",", _text, explode=_explodes(parameter))
-                )
-                headers[_header_name(parameter.name)] = header_value(parameter.name, text)
+        with gather(faults):
+            match parameter.in_:
+                case "path":
+                    url = _with_path_value(url, parameter, value)
+                case "query" if value is not None:
+                    query += _pairs(parameter, value)
+                case "querystring" if isinstance(value, Mapping) and not is_json(parameter.content):
+                    query += _pairs(Parameter(name=parameter.name, in_="query"), value)
+                case "querystring" if value is not None:
+                    query.append(quote(_text(value), safe="=&"))
+                case "cookie" if value is not None:
+                    cookies += _pairs(parameter, value)
+                case "header" if value is not None:
+                    explode = _explodes(parameter)
+                    text = json.dumps(value) if parameter.content else _join(value, ",", _text, explode=explode)
+                    headers[_header_name(parameter.name)] = header_value(parameter.name, text)
     body = left.pop(call.body_property or "body", None) if call.body else None
-    if left:
-        raise refuse(next(iter(left)), "is no input of this operation: see its input schema")
+    faults += [Fault(name, "is no input of this operation: see its input schema") for name in left]
     base, _, fixed = url.partition("?")
-    if "{" in base:
+    if "{" in base and not faults:
         raise refuse("url", "has a placeholder that no parameter fills in: ask its owner")
     address = f"{base}?{'&'.join(filter(None, (fixed, *query)))}" if fixed or query else base
-    return _request(call.method, address, headers, cookies, secrets, **_body(call, body))
+    with gather(faults):
+        sent = _body(call, body)
+    if faults:
+        raise RequestInvalid(faults)
+    return _request(call.method, address, headers, cookies, secrets, **sent)
 
 
 def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list[Credential]) -> httpx2.Request:

@@ -8,7 +8,7 @@ import json
 import re
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
@@ -60,6 +60,34 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
         chosen = [name for name in properties if name in required] or list(properties)
         return {name: example_of(properties[name], whole, depth=depth + 1) for name in chosen[:_MAX_ENTRIES]}
     return _EMPTY.get(type, "")
+
+
+_ABSENT: Mapping[str, Any] = {}
+_MOST_CHECKED = 500  # Objects, each against one schema: references may be circular
+
+
+def missing_from(
+    value: object, schema: object, whole: Mapping[str, Any], path: str = "", seen: set[tuple[int, int]] | None = None
+) -> Iterator[str]:
+    """The paths of what a schema requires of objects in objects, and a value lacks; of one that is absent, its own.
+
+    Properties that are `readOnly` are for answers. Alternatives (`anyOf`, `oneOf`) are not decided.
+    """
+    schema = resolve_reference(schema, whole) if isinstance(schema, dict) else {}
+    seen, key = set() if seen is None else seen, (id(value), id(schema))
+    if not isinstance(value, Mapping) or key in seen or len(seen) > _MOST_CHECKED:
+        return
+    seen.add(key)
+    for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
+        yield from missing_from(value, part, whole, path, seen)
+    properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
+    required = schema["required"] if _are_names(schema.get("required")) else []
+    for name in dict.fromkeys((*required, *(name for name in value if name in properties))):
+        inner, is_absent = properties.get(name), value.get(name) is None
+        if is_absent and (name not in required or (isinstance(inner, dict) and inner.get("readOnly") is True)):
+            continue
+        lacking = list(missing_from(_ABSENT if is_absent else value[name], inner, whole, f"{path}{name}.", seen))
+        yield from lacking or ([f"{path}{name}"] if is_absent else [])
 
 
 _INVALID: Any = object()  # Marks an invalid value; None can be a valid one

@@ -264,14 +264,15 @@ def call(
     caller = Caller(
         values=given, private=private, timeout_s=timeout, may_run=lambda command: _confirm(command, yes=yes)
     )
-    invocation, arguments = from_text(profile.invocation), _parse(input)
+    invocation, schema = from_text(profile.invocation), json.loads(profile.input_schema or "{}")
+    arguments = _parse(input)
     if dry_run:
-        ui.print_json(caller.prepare(invocation, arguments, tool=tool).shown)
+        ui.print_json(caller.prepare(invocation, arguments, tool=tool, schema=schema).shown)
         return
     for reason in profile.suspicious:
         ui.note(f"suspicious: {reason}")
     try:
-        called = caller(invocation, arguments, tool=tool)
+        called = caller(invocation, arguments, tool=tool, schema=schema)
     except Unfetchable as error:
         if private or not isinstance(error.__cause__, AddressRefused):
             raise
