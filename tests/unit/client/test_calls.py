@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -269,6 +270,31 @@ def test_secrets_are_neither_shown_nor_in_errors():
     prepared = caller.prepare(http("https://api.example.com/x", auth=BEARER), {})
     assert "s3cret" not in repr((caller, prepared))
     assert prepared.shown["headers"]["authorization"] == "Bearer $API_TOKEN_API_EXAMPLE_COM"
+
+
+def keys(*places: str, **more: int) -> list[dict[str, Any]]:
+    return [{"scheme": "apiKey", "in": place, "name": name, **more} for place, name in map(str.split, places)]
+
+
+@pytest.mark.parametrize(
+    ("auth", "environment", "named"),
+    [
+        (keys("query api_key", "query api_key", "header X-Api-Key"), [], ["API_KEY", "API_KEY"]),
+        (keys("header X-App-Id", "header X-App-Key"), [], ["API_KEY", "API_KEY_2"]),
+        ([*keys("query a", option=1), *keys("header b", option=2)], [], ["API_KEY"]),
+        ([{"scheme": "bearer", "option": 1}, *keys("header b", option=2)], ["API_KEY"], ["API_KEY"]),
+        ([{"scheme": "mutualTLS", "option": 1}, {"scheme": "bearer", "option": 2}], [], ["API_TOKEN"]),
+    ],
+)
+def test_one_key_in_one_alternative_is_enough(auth, environment, named):
+    host = "_API_EXAMPLE_COM"
+    invocation = http("https://api.example.com/x", auth=auth)
+    prepared = shown(invocation, {}, environment={f"{name}{host}": "s" for name in environment})
+    sent = re.findall(rf"\$(\w+){host}", f"{prepared['url']} {prepared['headers']}")
+    assert sent == named
+    with pytest.raises(RequestInvalid) as refused:
+        call(invocation, {}, environment={})
+    assert set(re.findall(rf"(\w+){host}", str(refused.value))) >= set(named)
 
 
 BODY = {

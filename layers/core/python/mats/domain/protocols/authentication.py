@@ -27,6 +27,7 @@ _WRAPPED = {
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110: the name of a header."""
 _BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
+_NOT_OF_KEY = re.compile(r"^x[-_]|[^a-z0-9]")
 
 
 class Secret(NamedTuple):
@@ -140,15 +141,19 @@ def first_option(auth: Iterable[AuthScheme]) -> list[AuthScheme]:
 
 
 def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
-    """The secrets of the first alternative: bearer tokens and API keys, each in a variable of its own."""
-    found = list[Secret]()
+    """The secrets of the first alternative: bearer tokens and API keys, each in a variable of its own.
+
+    `X-Api-Key` and `api_key` are one key, sent in two places: documents list so what they take in either.
+    """
+    found, variables = dict[Secret, None](), dict[str, str]()
     for scheme in first_option(auth):
-        keys = sum(secret.variable.startswith("API_KEY") for secret in found)
-        if scheme.scheme in _BEARER and all(secret.prefix != "Bearer " for secret in found):
-            found.append(Secret("header", "Authorization", "API_TOKEN", "Bearer "))
+        if scheme.scheme in _BEARER:
+            found[Secret("header", "Authorization", "API_TOKEN", "Bearer ")] = None
         elif scheme.scheme == "apiKey" and TOKEN.fullmatch(scheme.name):
-            found.append(Secret(scheme.in_ or "header", scheme.name, f"API_KEY_{keys + 1}" if keys else "API_KEY"))
-    return found
+            key, number = _NOT_OF_KEY.sub("", scheme.name.lower()), len(variables) + 1
+            variable = variables.setdefault(key, f"API_KEY_{number}" if variables else "API_KEY")
+            found[Secret(scheme.in_ or "header", scheme.name, variable)] = None
+    return list(found)
 
 
 def _place(value: object) -> str:
