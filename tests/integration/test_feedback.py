@@ -34,10 +34,21 @@ def test_an_operator_confirms_what_a_caller_reported(stocked):
     assert stocked("confirm", query_id, "--withdraw").out == f"{query_id}: no longer confirmed\n"
     assert confirmed(stocked) == set()
     assert stocked("withdraw", "local", "--json").json["reports_withdrawn"] > 0
-    assert stocked("withdraw", "local").out == "local: 0 reports withdrawn\n"
-    assert "token:NAME" in stocked("withdraw", "ci").err
+    for caller in ("local", "token:ci", "ci"):
+        again = stocked("withdraw", caller).done()
+        assert again.out == f"{caller}: 0 reports withdrawn\n"
+        assert "It reported nothing, or an operator confirmed it" in again.err
     assert sql(stocked.home / "mats.db", "SELECT * FROM outcomes") == []
     stocked("withdraw", "").fails(2, "name a caller")
+
+
+def test_a_wrong_report_names_the_options_that_gave_it(stocked):
+    query_id = stocked("search", "--json", "money back").json["query_id"]
+    stocked("feedback", query_id).fails(2, "give --selected ID, --succeeded ID, --failed ID, --wrong ID or --missing")
+    wrong = stocked("feedback", query_id, "--wrong", "a/b", "--failed", "c/d", "--missing", "x" * 3_000).fails(2)
+    assert re.findall(r"--\w+(?=: )", wrong.err) == ["--missing"]
+    wrong = stocked("feedback", query_id, "--wrong", "a/b", "--failed", "c/d").fails(2)
+    assert re.findall(r"(--\w+): '(\w/\w)' is not among", wrong.err) == [("--failed", "c/d"), ("--wrong", "a/b")]
 
 
 def confirmed(stocked: Mats) -> set[str]:

@@ -1,6 +1,7 @@
 """The service for a team: a token for every face, another for the registry."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -174,6 +175,16 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
     assert (found.code, found.json["results"][0]["id"]) == (0, "com.acme/refund")
     tools = elsewhere(*asked, "--format", "openai_tools", MATS_TOKEN=READ)
     assert (tools.code, [tool["function"]["name"] for tool in tools.json]) == (0, ["com_acme__refund"])
+    told = elsewhere(*asked, MATS_TOKEN=READ).out
+    report = re.search(r"mats (feedback \w+ --url \S+ --succeeded) ID", told)
+    assert report
+    command = [*report[1].split(), "com.acme/refund"]
+    assert elsewhere(*command, MATS_TOKEN=READ).done().out == "1 new outcome recorded\n"
+    command[1] = "unknown"
+    elsewhere(*command, MATS_TOKEN=READ).fails(1, "no answer 'unknown' to report on")
+    elsewhere("feedback", found.json["query_id"], "--wrong", "a/b", *asked[2:], MATS_TOKEN=READ).fails(
+        2, "error: --wrong: 'a/b' is not among the results"
+    )
     assert not elsewhere.home.exists()
 
 

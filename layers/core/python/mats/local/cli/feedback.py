@@ -7,11 +7,12 @@ import typer
 
 from mats.bootstrap import open_system
 from mats.bootstrap.local import local_system
-from mats.domain.errors import Fault, NotPossible
+from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.learning.outcome import Event
 from mats.edge.feedback import FeedbackRequest, require
 from mats.edge.http import local_caller
 from mats.local.cli import output as ui
+from mats.local.cli.import_ import service_at
 from mats.local.use import UseQuery, report_use
 from mats.ports import Outcomes
 from mats.settings import SettingsInvalid
@@ -28,14 +29,30 @@ def feedback(
     failed: Annotated[list[str] | None, ui.option("Id of a result that was called and failed; repeatable.")] = None,
     wrong: Annotated[list[str] | None, ui.option("Id of a result that does something else; repeatable.")] = None,
     missing: Annotated[str | None, ui.option("What was needed and not found.")] = None,
+    url: Annotated[str, ui.option("Report to the service at this address, with the token in MATS_TOKEN.")] = "",
 ) -> None:
     """Report what happened to the results of an answer, so that later answers are better."""
-    reported = {Event.SELECTED: selected, Event.SUCCEEDED: succeeded, Event.FAILED: failed, Event.WRONG: wrong}
-    outcomes = [{"id": id, "event": event} for event, ids in reported.items() for id in ids or ()]
-    wish = FeedbackRequest.parse({"query_id": query_id, "outcomes": outcomes, "missing": missing})
-    local = local_system(context.obj, create=False)
-    with closing(local):
-        answer = require(local.feedback)(local_caller(local.settings), wish)
+    given = {Event.SELECTED: selected, Event.SUCCEEDED: succeeded, Event.FAILED: failed, Event.WRONG: wrong}
+    outcomes = dict[str, list[Event]]()
+    for id, event in ((id, event) for event, ids in given.items() for id in ids or ()):
+        outcomes.setdefault(id, []).append(event)
+    if not (outcomes or (missing or "").strip()):
+        options = ", ".join(f"--{event} ID" for event in given)
+        raise RequestInvalid([Fault("", f"nothing is reported: give {options} or --missing WHAT")])
+    listed = [{"id": id, "event": event} for id, events in outcomes.items() for event in events]
+    names = {f"outcomes.{number}": f"--{one['event']}" for number, one in enumerate(listed)}
+    names |= {"query_id": "QUERY_ID", "missing": "--missing"}
+    try:
+        if url:
+            with service_at(url, context.obj.token) as client:
+                answer = client.feedback(query_id, outcomes, missing=missing)
+        else:
+            wish = FeedbackRequest.parse({"query_id": query_id, "outcomes": listed, "missing": missing})
+            with closing(local_system(context.obj, create=False)) as local:
+                answer = require(local.feedback)(local_caller(local.settings), wish)
+    except RequestInvalid as error:
+        faults = ((".".join(one.attribute.split(".")[:2]), one.message) for one in error.faults)
+        raise RequestInvalid([Fault(names.get(place, place), message) for place, message in faults]) from error
     text = f"{ui.count_of(answer.recorded, 'new outcome')} recorded"
     if missing:
         text = f"recorded what was missing; {text}" if outcomes else "recorded what was missing"
@@ -69,8 +86,10 @@ def withdraw(
     withdrawn = _open_outcomes(context).withdraw_of(caller)
     text = f"{caller}: {ui.count_of(withdrawn, 'report')} withdrawn"
     ui.show({"caller": caller, "reports_withdrawn": withdrawn}, text)
-    if not (withdrawn or ":" in caller or caller == "local"):
-        ui.note("Nothing of this caller counts; for a token, name token:NAME.")
+    if not withdrawn:
+        ui.note(
+            "It reported nothing, or an operator confirmed it. A token is token:NAME: `mats token list` has the names."
+        )
 
 
 def _open_outcomes(context: typer.Context) -> Outcomes:

@@ -13,7 +13,7 @@ from rich.text import Text
 from mats.bootstrap.local import DATABASE, LocalSystem, is_missing, local_system
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import DependencyFailed, Fault, command_to_install
+from mats.domain.errors import DependencyFailed, Fault, NotPossible, RequestInvalid, command_to_install
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
@@ -282,8 +282,9 @@ _BATCH_BYTES = 4_000_000  # With every character escaped, still below the limit 
 def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"]:
     """A client of the service, which is sent this token.
 
-    Raises typer.BadParameter: the address, or what it was asked, is invalid; SettingsInvalid: the service does not know
-    the token, or the token may not do this; DependencyFailed: it does not answer.
+    Raises typer.BadParameter: the address is invalid; SettingsInvalid: the service does not know
+    the token, or the token may not do this; RequestInvalid, NotPossible: as the service says; DependencyFailed: it does
+    not answer.
     """
     try:
         from mats import client as api  # noqa: PLC0415 - urllib3, for --url only
@@ -293,7 +294,12 @@ def service_at(url: str, token: str, timeout_s: float = 10) -> Iterator["Client"
     try:
         with api.Client(url, auth=api.Bearer(token) if token else None, timeout_s=timeout_s) as client:
             yield client
-    except (ValueError, api.WrongRequest) as error:
+    except api.WrongRequest as error:
+        faults = [Fault(each.field, each.message) for each in error.problem.errors]
+        raise RequestInvalid(faults or [Fault("", str(error))]) from error
+    except api.NotFound as error:
+        raise NotPossible([Fault("", str(error))]) from error
+    except ValueError as error:
         hint = f" (set {variable} to its token)" if not token and url.startswith("https:") else ""
         raise typer.BadParameter(f"{error}{hint}", param_hint="--url") from error
     except api.NotAllowed as error:

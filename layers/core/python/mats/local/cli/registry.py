@@ -108,7 +108,8 @@ def edit(
 ) -> None:
     """Change a registration in part. A sync keeps what you changed.
 
-    Tags, type tags and examples are added to those that are there; description and endpoint are replaced.
+    Tags, type tags and examples are added to those that are there; description and endpoint are replaced. A service
+    takes a change as `PATCH /registry/capabilities/ID`.
     """
     texts = {
         name: text for name, text in {"description": description, "endpoint": endpoint}.items() if text is not None

@@ -81,8 +81,9 @@ def search(
         _print_tools(answer)
     else:
         reasons = [*filter(None, [without]), *faults]
-        reports = bool(local and local.stores.receipts)
-        ui.show(answer, answer_lines(answer, explain=explain, why_degraded="; ".join(reasons), reports=reports))
+        reports = bool(url or (local and local.stores.receipts))
+        why = "; ".join(reasons)
+        ui.show(answer, answer_lines(answer, explain=explain, why_degraded=why, reports=reports, url=url or ""))
     if exit_code and answer["verdict"] == Verdict.NONE:
         raise typer.Exit(ui.Exit.REFUSED)
 
@@ -126,7 +127,7 @@ def _print_tools(answer: dict[str, Any]) -> None:
         ui.err.print(ui.plain(line, "yellow"), soft_wrap=True)
 
 
-def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool) -> ui.Lines:
+def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool, url: str = "") -> ui.Lines:
     results = answer["results"]
     if not results:
         count = len(answer["excluded"])
@@ -147,7 +148,8 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
     yield _footer(answer, explain=explain, why_degraded=why_degraded)
     yield from _left_out(answer)
     if reports:
-        report = f"Report what happened: mats feedback {answer['query_id']} {_REPORTS[answer['verdict']]}"
+        at = f"--url {url} " if url else ""
+        report = f"Report what happened: mats feedback {answer['query_id']} {at}{_REPORTS[answer['verdict']]}"
         yield Text(report, style="dim")
 
 
