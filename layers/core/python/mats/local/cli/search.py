@@ -32,7 +32,7 @@ _REPORTS = {"match": "--succeeded ID", "weak": "--succeeded ID, or --missing WHA
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
-_NEAREST = {"none": "No capability matches; the nearest, probably not it:", "weak": "No clear match; the nearest are:"}
+_BY_SCORE = {"match": "by score:", "weak": "the nearest by score:", "none": "the nearest by score, probably not it:"}
 
 
 def search(
@@ -128,19 +128,20 @@ def _print_tools(answer: dict[str, Any]) -> None:
 
 
 def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, reports: bool, url: str = "") -> ui.Lines:
-    results = answer["results"]
+    results, verdict = answer["results"], answer["verdict"]
     if not results:
         count = len(answer["excluded"])
-        yield Text(f"Nothing found; {count:,} left out:" if count else "Nothing found.", style="bold red")
+        left_out = f"; {count:,} left out:" if count else ""
+        yield Text(f"Verdict {verdict}: no results{left_out}", style=_VERDICTS[verdict])
         yield from _left_out(answer)
         yield from (ui.plain(f"Note: {text}", "yellow") for text in answer["notes"])
         return
     nearest = next((note for note in answer["notes"] if note.startswith(NEAREST)), "")
     if nearest and not (explain or answer["parts"]):
-        yield ui.plain(f"No capability matches; {nearest}", _VERDICTS["none"])
+        yield ui.plain(f"{_verdict(answer)}; {nearest}", _VERDICTS[verdict])
         answer = {**answer, "notes": [note for note in answer["notes"] if note != nearest]}
     else:
-        yield Text(_NEAREST.get(answer["verdict"], "Found:"), style=_VERDICTS[answer["verdict"]])
+        yield Text(f"{_verdict(answer)}; {_BY_SCORE[verdict]}", style=_VERDICTS[verdict])
         yield from (_part(part, results) for part in answer["parts"] or ())
         for position, result in enumerate(results, start=1):
             yield _headline(position, result)
@@ -149,8 +150,14 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
     yield from _left_out(answer)
     if reports:
         at = f"--url {url} " if url else ""
-        report = f"Report what happened: mats feedback {answer['query_id']} {at}{_REPORTS[answer['verdict']]}"
+        report = f"Report what happened: mats feedback {answer['query_id']} {at}{_REPORTS[verdict]}"
         yield Text(report, style="dim")
+
+
+def _verdict(answer: dict[str, Any]) -> str:
+    """The verdict and what decides it: the best relevance, beside that of a match if it is more."""
+    best, least = max(one["relevance"] for one in answer["results"]), (answer.get("thresholds") or {}).get("match", 0)
+    return f"Verdict {answer['verdict']} (relevance {best:.2f}{f', match from {least:.2f}' if best < least else ''})"
 
 
 def _left_out(answer: dict[str, Any]) -> Iterator[Text]:
