@@ -35,6 +35,7 @@ def test_an_import_says_what_was_flagged_and_how_that_is_cleared(mats: Mats):
     assert (flagged["reasons"][0]["count"], flagged["reasons"][0]["example"]) == (2, "com.acme/a")
     again = mats("import", "-", stdin=rows(*items)).done()
     assert flagged["reasons"][0]["reason"] in again.err
+    assert "\n2 held: no agent gets those held. `mats list --suspicious` shows them" in again.err
     assert "mats trust ID --clear-flags" in again.err
     assert "flagged" not in mats("import", "-", stdin=rows(items[1])).done().err
 

@@ -177,10 +177,11 @@ def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
 def show_flags(flags: Mapping[str, Any]) -> None:
     for each in flags.get("reasons", ()):
         ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
-    if flags.get("noted") or flags.get("held"):
+    if counts := [f"{flags[name]:,} {name}" for name in ("noted", "held") if flags.get(name)]:
+        held = ": no agent gets those held" if flags["held"] else ""
         ui.note(
-            f"{flags['noted']:,} noted, {flags['held']:,} held: no agent gets those held. `mats list --suspicious` "
-            "shows them; `mats trust ID --clear-flags` clears one; with 'com.acme.*' or a source as ID, all but hidden."
+            f"{', '.join(counts)}{held}. `mats list --suspicious` shows them; `mats trust ID --clear-flags` clears "
+            "one; with 'com.acme.*' or a source as ID, all but hidden."
         )
 
 
