@@ -67,6 +67,9 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     ("export /none/x", 3, "name a file in a folder that is yours"), ("list --limit 0", 2, "must be at least 1"),
     ("use --days x", 2, "must be a whole number"), ("call com.acme/a --input @none", 2, "directory; check path"),
     ("dataset check none", 1, "name the folder of a data set"), ("withdraw ci", 0, "A token is token:NAME"),
+    ("add com.acme/a", 1, "com.acme/a: is registered, and no file: `mats edit` changes it"),
+    ("add com.acme/none", 1, "No such file or directory"),
+    ("import README.md", 1, "is of no known format; known are an OpenAPI 3"),
     ("token add ci --scope read", 0, "restart a running `mats serve`"),
 ])  # fmt: skip
 def test_a_wrong_command_says_what_to_do(mats, command, code, told):

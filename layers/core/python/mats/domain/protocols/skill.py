@@ -138,7 +138,7 @@ def instructions_of(registration: Registration) -> str:
 
 
 PROTOCOL = Protocol(
-    formats=(Format(_SKILL, f"a {FILE}", 20, is_skill, registrations),),
+    formats=(Format(_SKILL, f"a skill ({FILE} with front matter)", 20, is_skill, registrations),),
     searched={_SKILL: frozenset({"compatibility"})},
     invocation=invocation,
     kind=Kind.SKILL,

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap import open_system
-from mats.bootstrap.local import DATABASE, LocalSystem, as_local, local_system
+from mats.bootstrap.local import DATABASE, LocalSystem, as_local, is_missing, local_system
 from mats.bootstrap.models import model_names
 from mats.bootstrap.system import AnySystem
 from mats.domain.capability.capability import Id, Kind
@@ -29,7 +29,7 @@ from mats.edge.snippets import SnippetFormat, Snippets
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.imports.decoding import MAX_BYTES, decode
-from mats.local.imports.files import open_file
+from mats.local.imports.files import FileUnreadable, open_file
 from mats.local.imports.formats.registrations import parse_row
 from mats.local.review import waiting
 from mats.ports import GUARD_DAYS, Change, Item
@@ -72,7 +72,13 @@ def add(
         "namespace": namespace, "name": name, "kind": kind, "description": description, "endpoint": endpoint,
         "tags": tag, "type_tags": type_tag, "examples": example,
     }  # fmt: skip
-    registration = _one(file, {key: value for key, value in given.items() if value})
+    try:
+        registration = _one(file, {key: value for key, value in given.items() if value})
+    except FileUnreadable as error:
+        known = None if is_missing(context.obj) else local_system(context.obj).stores.registry.get([Id(file or "")])
+        if not known:
+            raise
+        raise NotPossible([Fault(f"{file}", "is registered, and no file: `mats edit` changes it in part")]) from error
     local = local_system(context.obj)
     before = local.stores.registry.get([registration.id]).get(registration.id, {})
     emptied = [name for name in before if name not in registration.item()]

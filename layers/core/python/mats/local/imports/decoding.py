@@ -69,7 +69,8 @@ def decode(content: bytes, *, name: str = "") -> Json:
         raise Undecodable("is empty: export or download it again")
     lower = name.lower().removesuffix(".gz")
     if lower.endswith(".md"):
-        return _parse_skill(text)
+        is_skill = lower.endswith(skill.FILE.lower()) or skill.split(text)
+        return _parse_skill(text) if is_skill else text  # which is of no known format
     if lower.endswith((".yaml", ".yml")):
         return parse_yaml(text)
     if lower.endswith(".toml"):
