@@ -1,5 +1,7 @@
 """`mats list` and `GET /capabilities`: pages of what the caller may see. `mats remove` of several."""
 
+from pathlib import Path
+
 import pytest
 
 from mats.client import Client, WrongRequest
@@ -62,6 +64,16 @@ def test_several_are_removed_and_an_unknown_one_is_named(mats: Mats):
     assert (ran.code, ran.json) == (1, {"removed": ["org.many/n000", "org.many/n001"], "unknown": ["org.many/n999"]})
     assert "org.many/n999" in ran.err
     assert listed(mats, "--namespace", "org.many", "--limit", "1") == ["org.many/n002"]
+
+
+def test_what_was_removed_comes_back_by_an_export_with_its_trust(mats: Mats, tmp_path: Path):
+    mats("trust", "com.acmes/refund", "70").done()
+    before, file = mats("show", "com.acmes/refund", "--json").json, str(tmp_path / "all.jsonl")
+    mats("export", file).done()
+    assert mats("remove", "com.acmes/refund").done().out == "com.acmes/refund: removed\n"
+    assert mats("import", file, "--json").json["new"] == 1
+    after = mats("show", "com.acmes/refund", "--json").json
+    assert [after[name] for name in ("registration", "trust")] == [before["registration"], 70]
 
 
 def test_a_namespace_is_removed_with_all_below_it(mats: Mats):

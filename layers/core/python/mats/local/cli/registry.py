@@ -348,7 +348,11 @@ def remove(
     dry_run: Annotated[bool, ui.option("Show what would be removed; remove nothing.", "--dry-run")] = False,
     yes: Annotated[bool, ui.option("Do not ask before a namespace is removed.", "--yes")] = False,
 ) -> None:
-    """Remove capabilities from the registry and the index. Their versions and their trust remain."""
+    """Remove capabilities from the registry and the index. Their versions and their trust remain.
+
+    Nothing undoes this but to register them again, from their source or an earlier `mats export`. Only --namespace asks
+    before it removes.
+    """
     if bool(ids) == bool(namespace):
         raise typer.BadParameter("give one ID or several, or --namespace")
     try:
