@@ -47,4 +47,10 @@ def main(task: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{main(sys.argv[1])}\n")
+    unset = [name for name in ("MATS_URL", "LLM_URL", "LLM_MODEL") if name not in os.environ]
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        sys.stdout.write(__doc__)
+    elif unset:
+        sys.exit(f"set {', '.join(unset)}: `{sys.argv[0]} --help` has an example")
+    else:
+        sys.stdout.write(f"{main(' '.join(sys.argv[1:]))}\n")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from email import message_from_bytes
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -202,8 +203,11 @@ def test_operations_with_every_body_and_credential_are_found_and_called_for_real
 
 
 def test_agent_of_the_examples_finds_calls_and_reports(mats: Mats):
-    lines = (ROOT / "examples" / "agent.py").read_text("utf-8").splitlines()
-    assert len(lines) <= 50
+    program = [sys.executable, str(ROOT / "examples" / "agent.py")]
+    assert len(Path(program[1]).read_text("utf-8").splitlines()) <= 60
+    for task, code, told in (("--help", 0, "MATS_URL=http://127"), ("a task", 1, "set MATS_URL, LLM_URL, LLM_MODEL: ")):
+        wrong = subprocess.run([*program, task], env={}, capture_output=True, text=True, timeout=60, check=False)
+        assert (wrong.returncode, told in wrong.stdout + wrong.stderr) == (code, True)
 
     def script(returned: list[str]) -> ScriptedCall | str:
         if returned:
@@ -218,7 +222,7 @@ def test_agent_of_the_examples_finds_calls_and_reports(mats: Mats):
                 "AGENT_PRIVATE": "1",
             }  # fmt: skip
             ran = subprocess.run(
-                [sys.executable, ROOT / "examples" / "agent.py", "ask a question about a GitHub repository"],
+                [*program, "ask a question about a GitHub repository"],
                 env=environment, capture_output=True, text=True, timeout=120, check=True,
             )  # fmt: skip
     assert "stdio and streamable HTTP" in ran.stdout
