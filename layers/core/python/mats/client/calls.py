@@ -129,7 +129,7 @@ class Caller:
         except ModuleNotFoundError as error:
             raise NotInstalled(f"{error.name} is not installed: {command_to_install('call')}") from error
         raise _impossible(
-            "it cannot be called: its owner registered no address or command"
+            "it cannot be called: its owner registered no address or command (of an API: `mats import --server`)"
             if call is None
             else f"this client does not call {call.facts()[0][1]}"
         )

@@ -61,6 +61,22 @@ def read_folder(folder: Path) -> list[MappedValue]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("stated", "base", "endpoint", "namespace"),
+    [
+        ([], "https://port.example/v2/", "https://port.example/v2/berths", "example.port.harbour"),
+        ([{"url": "/v1"}], "https://port.example", "https://port.example/v1/berths", "example.port.harbour"),
+        ([{"url": HARBOUR}], "https://port.example/v2", "https://port.example/v2/berths", "example.port.harbour"),
+        ([{"url": "https://{x}.com/v1"}], "http://localhost:80/v2", "http://localhost:80/v2/berths", ""),
+    ],
+)
+def test_the_address_of_the_api_can_be_given(stated, base, endpoint, namespace):
+    told = document(berth(), servers=stated)
+    assert only(told, base=base)["endpoint"] == endpoint
+    (found,) = mapped(told, base=base, namespace="")
+    assert (found.registration.namespace if found.registration else "") == namespace
+
+
 # References to files
 
 SHIP = {"type": "object", "properties": {"draught": {"type": "number"}}, "required": ["draught"]}

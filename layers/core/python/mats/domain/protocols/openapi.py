@@ -175,18 +175,20 @@ class _Api:
         self.title, self.version = text_at(info, "title"), text_at(info, "version")
         self.security = document.get("security")
         self.schemes = self.references.at(document, "components", "securitySchemes")
-        self.base, self.note = source.url, ""
+        self.base, self.note = source.base or source.url, ""
         servers = self._servers(document)
         self.server = self._address(servers)
-        if source.url and "{" not in self.server:
-            self.server = urljoin(source.url, self.server or "/")
-        if servers and not namespace_of_url(self.server):
-            self.note = f"is at {self.server[:100]!r}, which has no public host"
+        if source.base and (not self.server or "://" in self.server or "{" in self.server):
+            servers, self.server = [{"url": source.base}], source.base
+        elif self.base and "{" not in self.server:
+            self.server = urljoin(self.base, self.server or "/")
+        if servers and not (source.base or namespace_of_url(self.server)):
+            self.note = f"is at {self.server[:100]!r}, which has no public host: --server names another"
         elif (
             servers and (first := address_of(servers[0])) and not _over_https(self.server).endswith(_over_https(first))
         ):
             self.note = f"is at {self.server}, the first HTTP server with a public host; {first[:100]} is passed over"
-        home = namespace_of_url(*map(home_of, servers), text_at(info, "contact", "url"), source.url)
+        home = namespace_of_url(source.base, *map(home_of, servers), text_at(info, "contact", "url"), source.url)
         stated = join_labels((home, label_of_title(self.title, home))) if home else ""
         self.namespace = source.namespace or stated
 
@@ -476,7 +478,7 @@ def _choose_media_type(media_types: list[str]) -> str:
 
 
 PROTOCOL = Protocol(
-    formats=(Format("openapi", "an OpenAPI 3 or Swagger 2 document", 5, is_document, registrations),),
+    formats=(Format("openapi", "an OpenAPI 3 or Swagger 2 document", 5, is_document, registrations, has_base=True),),
     searched={_OPERATION: frozenset()},
     invocation=invocation,
 )

@@ -57,6 +57,7 @@ class Source(NamedTuple):
     name: str  # Its name in reports: a file, an address, a command
     namespace: str = ""  # Given by the user; overrides the document's
     url: str = ""  # The address it was fetched from, if any
+    base: str = ""  # Given by the user: the address of the API, in place of one that the document names
     folder: str = ""  # The name of the folder of a SKILL.md
     server: str = ""  # The address of the live server that listed it, if any
     server_entry: Mapping[str, Any] | None = None  # How that server is called: the entry `server` of a descriptor
@@ -88,6 +89,7 @@ class Format(NamedTuple):
     detect: Callable[[Json], bool]  # True if a value looks like this format, well-formed or not
     registrations: Callable[[Json, Source], Iterator[MappedValue]]
     """The entries of a value of this format, in their order."""
+    has_base: bool = False  # Whether its entries are at addresses below one of an API
 
 
 Facts: TypeAlias = tuple[tuple[str, str], ...]

@@ -17,6 +17,7 @@ from mats.domain.errors import DependencyFailed, Fault, NotPossible, RequestInva
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
+from mats.domain.protocols.addresses import Unfetchable, split_url, without_query
 from mats.domain.protocols.protocol import Source
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import Early, index
@@ -47,6 +48,9 @@ def import_(
     with_trust: Annotated[
         bool, ui.option("Also assign the trust in an export; otherwise it is skipped.", "--with-trust")
     ] = False,
+    server: Annotated[
+        str, ui.option("The address of an OpenAPI document's API, in place of one that it names.", metavar="URL")
+    ] = "",
     url: Annotated[str, ui.option("Register at the service of this address, with the token in MATS_TOKEN.")] = "",
 ) -> None:
     """Register many capabilities from existing descriptions.
@@ -63,7 +67,7 @@ def import_(
     if url and (with_trust or dry_run):
         raise typer.BadParameter("registers at a service: leave out --dry-run and --with-trust", param_hint="--url")
     check_namespace(namespace, "--namespace")
-    sources = _sources(what, settings, timeout, namespace, live=live)
+    sources = _sources(what, settings, timeout, namespace, live=live, base=server)
     if dry_run:
         report = _dry_run(sources, settings)
     elif url:
@@ -86,16 +90,22 @@ def import_(
 
 
 def _sources(
-    what: list[str], settings: Settings, timeout_s: float, namespace: str, *, live: bool
+    what: list[str], settings: Settings, timeout_s: float, namespace: str, *, live: bool, base: str
 ) -> Iterable[tuple[Source, Stream]]:
     """The sources that the arguments name. A file called `mcp`, `bedrock` or so is given as ./mcp."""
+    try:
+        base = without_query(split_url(base).geturl()) if base else ""
+    except Unfetchable as error:
+        raise RequestInvalid([Fault("--server", error.faults[0].message)]) from error
     if live or what[0] in set(SourceKind) - {SourceKind.DOCUMENT}:
+        if base:
+            raise RequestInvalid([Fault("--server", "is for OpenAPI documents, as files or addresses: leave it out")])
         kind, location = parse_location(what)
         source = TrackedSource(
             name="", kind=kind, location=location, namespace=namespace, live=live, timeout_s=timeout_s
         )
         return open_reading(source, settings).sources
-    return (source for name in what for source in open_sources(name, namespace, timeout_s))
+    return (source for name in what for source in open_sources(name, namespace, timeout_s, base))
 
 
 class _Deferred:

@@ -112,18 +112,21 @@ def open_reading(source: TrackedSource, settings: Settings, since: str = "") -> 
     return Reading([(Source(redact(first), namespace, url=without_query(first)), values)])
 
 
-def open_sources(name: str, namespace: str = "", timeout_s: float = 30) -> Iterator[tuple[Source, Stream]]:
+def open_sources(
+    name: str, namespace: str = "", timeout_s: float = 30, base: str = ""
+) -> Iterator[tuple[Source, Stream]]:
     """Each file behind a name (a file, a folder, an address, or `-` for standard input) with its values.
 
-    A stream is lazy: consume it before the next one. The timeout is that of an address.
+    A stream is lazy: consume it before the next one. The timeout is that of an address; `base` is as in `Source`.
     """
     if is_address(name):
         shown = redact(name).rstrip("/")
-        yield Source(shown, namespace, url=without_query(name)), _read_address(name, shown, timeout_s)
+        yield Source(shown, namespace, url=without_query(name), base=base), _read_address(name, shown, timeout_s)
         return
     for file in find_files(name):
         read_file = None if name == "-" else partial(_read_beside, file, [MAX_BYTES])
-        yield Source(file.path, namespace, folder=file.folder, files=file.files, read_file=read_file), _read_file(file)
+        source = Source(file.path, namespace, folder=file.folder, files=file.files, read_file=read_file, base=base)
+        yield source, _read_file(file)
 
 
 def _read_beside(file: File, left: list[int], name: str) -> Json:

@@ -21,7 +21,9 @@ def map_value(value: Json, source: Source, *, is_line: bool = False) -> Iterator
     """The registrations in a value, with faults and notes. A line with its attributes is parsed as a registration."""
     format = detect_format(value)
     is_row = not isinstance(value, Mapping) or not registrations.ATTRIBUTES.isdisjoint(value)
-    if is_line and (format is registrations.FORMAT or (format is None and is_row)):
+    if source.base and format and not format.has_base:
+        yield rejection("", f"is {format.about}, which is not at the address of an API: leave out --server")
+    elif is_line and (format is registrations.FORMAT or (format is None and is_row)):
         yield registrations.map_row("", value, source)
     elif format is None:
         *known, last = (format.about for format in FORMATS)
