@@ -142,24 +142,24 @@ def merge_measured(
     """
     if len(texts) == 1:
         only = by_text[0] or ()
-        served = {candidate.id: (0,) for candidate in only}
-        return only, Steps(texts=texts, served=served, answered=[True], elsewhere=[_elsewhere(only)])
+        every = {candidate.id: (0,) for candidate in only}
+        return only, Steps(texts=texts, served=every, answered=[True], elsewhere=[_elsewhere(only)])
     known = {n: found for n, found in enumerate(by_text) if found is not None}
     relevance = {
         n: [scale.retrieval(each.bm25, each.cosine, each.pairs) or 0.0 for each in found] for n, found in known.items()
     }
     candidates: list[Candidate] = []
-    by_id: dict[Id, Sequence[int]] = {}
+    served: dict[Id, Sequence[int]] = {}
     for position in range(len(next(iter(known.values())))):
         own = {n: values[position] for n, values in relevance.items()}
         candidate = known[max(own, key=lambda n: own[n])][position]
         candidates.append(candidate)
         by_step = {n - 1: value for n, value in own.items() if n}  # the first text is the whole
         least = _ABOUT_AS_RELEVANT * max(by_step.values(), default=0.0)
-        by_id[candidate.id] = [step for step, value in by_step.items() if value >= least]
+        served[candidate.id] = [step for step, value in by_step.items() if value >= least]
     answered = [found is not None for found in by_text[1:]]
     elsewhere = [_elsewhere(found or ()) for found in by_text[1:]]
-    return candidates, Steps(texts=texts[1:], served=by_id, answered=answered, elsewhere=elsewhere)
+    return candidates, Steps(texts=texts[1:], served=served, answered=answered, elsewhere=elsewhere)
 
 
 def _elsewhere(candidates: Sequence[Candidate]) -> Set[Id]:
