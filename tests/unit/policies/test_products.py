@@ -133,7 +133,7 @@ def test_well_known_products_that_nothing_has_are_absent(text, absent):
 
 
 def test_the_name_of_an_absent_product_names_no_part_of_it():
-    named = products_named("a message in Microsoft Teams", {"microsoft": RARE})
+    named = products_named("a message in microsoft teams", {"microsoft": RARE})
     assert not named.spaces
     assert named.absent
 

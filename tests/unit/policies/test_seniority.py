@@ -61,7 +61,7 @@ def test_a_trusted_or_older_one_leads_if_it_is_relevant_itself(trusted: Candidat
 
 def test_a_reranker_has_read_both_so_nobody_is_led():
     candidates = found("a", 0.5, trust=80), found("b", 0.5, new=True)
-    assert names(*candidates, scores={candidates[0].id: 0.5, candidates[1].id: 0.9}) == ["b", "a"]
+    assert names(*candidates, scores={candidates[0].id: 0.7, candidates[1].id: 0.9}) == ["b", "a"]
 
 
 def since(seconds_ago: float, *, trust: int | None = None) -> Profile:
@@ -161,16 +161,16 @@ def test_a_newcomer_named_as_the_words_of_a_request_comes_first_only_if_it_is_as
     assert discover_over(index, clock=clock).answer(Query(query=request_text)).ranked[0].candidate.profile.name == first
 
 
-@pytest.mark.parametrize(("share", "leads"), [(0.61, True), (0.59, False)])
+@pytest.mark.parametrize(("share", "weak", "leads"), [(0.61, 0.05, True), (0.59, 0.05, False), (0.61, 0.5, False)])
 @pytest.mark.parametrize("trust", [None, 90])
-def test_an_established_one_leads_a_newcomer_of_which_it_has_six_tenths_of_the_relevance(trust, share, leads):
+def test_an_established_one_leads_that_has_six_tenths_of_the_relevance_and_is_a_weak_match(trust, share, weak, leads):
     results = [
         Result(
             candidate=found(name, 0.5, trust=rated, new=new), score=score, signals={}, weights={}, relevance=relevance
         )
         for name, rated, new, score, relevance in (("b", None, True, 0.9, 0.8), ("a", trust, False, 0.5, 0.8 * share))
     ]
-    ranked = Ranked(results=results, scoring=SCORING, thresholds=Thresholds(match=0.7, weak=0.05), reranked=False)
+    ranked = Ranked(results=results, scoring=SCORING, thresholds=Thresholds(match=0.7, weak=weak), reranked=False)
     arranged = SENIORITY.arrange(ranked)
     assert [each.candidate.profile.name for each in arranged.results] == (["a", "b"] if leads else ["b", "a"])
     assert bool(arranged.notes) is leads
