@@ -51,9 +51,7 @@ def search(
     limit: Annotated[int | None, ui.option("Maximum number of results.", show_default="15; 5 with --format")] = None,
     min_relevance: Annotated[
         str | None,
-        ui.option(
-            "Only results of at least this relevance, 0 to 1, or `weak`.", show_default="all; `weak` with --format"
-        ),
+        ui.option("Only results of at least this relevance, 0 to 1, or `weak`.", show_default="weak; with --json: 0"),
     ] = None,
     explain: Annotated[
         bool, ui.option("Show the matched words and fields, and the time of each stage.", "--explain")
@@ -68,7 +66,7 @@ def search(
     request = {
         **_text(query), "kinds": [str(one) for one in kinds or []], "namespaces": namespaces or [],
         "tags": tags or [], "effects": [str(one) for one in effects or []], "explain": explain, "limit": limit,
-        "min_relevance": _relevance(min_relevance), "format": format,
+        "min_relevance": _relevance(min_relevance or (None if ui.is_json() else "weak")), "format": format,
         "holds": ui.parse_object(holds, "--holds") if holds else None,
     }  # fmt: skip
     parsed = DiscoverRequest.parse(request)
