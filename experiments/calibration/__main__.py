@@ -34,7 +34,7 @@ _LEAST_MATCH = 0.72  # Small registries, which are not among the sets, need it: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="make calibrate", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of judged data sets")
     parser.add_argument("--keep-scale", action="store_true", help="fit the thresholds only, for the scale in use")
     chosen, settings = parser.parse_args(), Settings.from_env(os.environ)
