@@ -15,7 +15,8 @@ def rows_of(name: str, policy: Json) -> list[tuple[str, ...]]:
     """The cells of a policy: a row for each of its own sorts of requests and its prices, over all sets together."""
     judged = (_change(policy["first"]), _change(policy["among"]))
     silent = _change(policy["silent"]) if policy["silent"]["requests"] else NONE
-    own = by_sort(policy["comparisons"], "own") | by_sort(policy["comparisons"], "price")
+    prices = by_sort(policy["comparisons"], "price")
+    own = by_sort(policy["comparisons"], "own") | {what: one for what, one in prices.items() if one["lost"]}
     if not own:
         return [(name, *judged, NONE, NONE, NONE, silent)]
     return [
