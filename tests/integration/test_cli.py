@@ -157,12 +157,12 @@ def test_a_script_can_tell_that_nothing_fits(sample):
     assert sample("search", "bake me a pizza", "--exit-code").code == 1
     told = sample("search", "bake me a pizza").done().out.splitlines()
     assert len(told) == 3, told
-    assert re.match(r"Verdict none \(relevance 0\.0\d, match from 0\.\d\d\); nearest, probably not it: ", told[0])
+    assert re.match(r"Verdict: none \(relevance 0\.0\d, match from 0\.\d\d\); nearest, probably not it: ", told[0])
     assert told[2].endswith(" --missing WHAT")
     found = sample("search", "refund a card payment", "--exit-code").done().out
-    assert re.match(r"Verdict match \(relevance 0\.\d\d\); by score:\n 1  0\.\d\d", found)
-    assert re.match(r"Verdict weak \(.*\); the nearest by score:\n 1 ", sample("search", "a poem about a card").out)
-    assert sample("search", "a", "--namespace", "com.none").out.startswith("Verdict none: no results\n")
+    assert re.match(r"Verdict: match \(relevance 0\.\d\d\); results by score:\n 1  0\.\d\d", found)
+    assert re.match(r"Verdict: weak \(.*\); the nearest by score:\n 1 ", sample("search", "a poem about a card").out)
+    assert sample("search", "a", "--namespace", "com.none").out.startswith("Verdict: none: no results\n")
     assert sample("search", "bake me a pizza", "--exit-code", "--format", "openai_tools").code == 1
 
 

@@ -32,6 +32,6 @@ def test_what_the_caller_asks_to_leave_out_is_listed_with_the_reason(refunds: Ma
     assert {each["id"].partition("/")[0] for each in found["excluded"]} == {"org.n0", "org.n1", "org.n2"}
     assert {each["because"] for each in found["excluded"]} == {"its owner gave no way to call it"}
     nothing = refunds("search", REQUEST, "--holds", json.dumps({"transports": ["a2a"], "leave_out": True})).out
-    assert "Verdict none: no results; " in nothing
+    assert "Verdict: none: no results; " in nothing
     assert "Left out: org." in nothing
     assert ": is called over mcp" in nothing

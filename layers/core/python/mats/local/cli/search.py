@@ -32,7 +32,11 @@ _REPORTS = {"match": "--succeeded ID", "weak": "--succeeded ID, or --missing WHA
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
-_BY_SCORE = {"match": "by score:", "weak": "the nearest by score:", "none": "the nearest by score, probably not it:"}
+_BY_SCORE = {
+    "match": "results by score:",
+    "weak": "the nearest by score:",
+    "none": "the nearest by score, probably not it:",
+}
 
 
 def search(
@@ -130,7 +134,7 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
     if not results:
         count = len(answer["excluded"])
         left_out = f"; {count:,} left out:" if count else ""
-        yield Text(f"Verdict {verdict}: no results{left_out}", style=_VERDICTS[verdict])
+        yield Text(f"Verdict: {verdict}: no results{left_out}", style=_VERDICTS[verdict])
         yield from _left_out(answer)
         yield from (ui.plain(f"Note: {text}", "yellow") for text in answer["notes"])
         return
@@ -155,7 +159,7 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
 def _verdict(answer: dict[str, Any]) -> str:
     """The verdict and what decides it: the best relevance, beside that of a match if it is more."""
     best, least = max(one["relevance"] for one in answer["results"]), (answer.get("thresholds") or {}).get("match", 0)
-    return f"Verdict {answer['verdict']} (relevance {best:.2f}{f', match from {least:.2f}' if best < least else ''})"
+    return f"Verdict: {answer['verdict']} (relevance {best:.2f}{f', match from {least:.2f}' if best < least else ''})"
 
 
 def _left_out(answer: dict[str, Any]) -> Iterator[Text]:
