@@ -14,6 +14,7 @@ from mats.adapters.sqlite.registry import Announcer, SqliteRegistry
 from mats.domain.capability.registration import apply_patch
 from mats.domain.errors import CapabilityNotFound, PreconditionFailed, RegistrationInvalid
 from mats.domain.learning.outcome import Event, pack_vector
+from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Status
 from mats.ports import Stored
 from tests.builders import a_profile, a_registration
@@ -69,6 +70,17 @@ def test_a_precondition_sees_the_etag_of_the_stored_item(registry: SqliteRegistr
     stored = [seen[1]] * 2
     assert seen == [None, *stored]
     assert seen[1] is not None
+
+
+def test_a_put_returns_its_effect(registry: SqliteRegistry):
+    changed, other = a_registration(name="pay", version="2"), a_registration(name="pay", kind="agent")
+    for registration, placed in (
+        (PAY, Placed.NEW),
+        (PAY, Placed.UNCHANGED),
+        (changed, Placed.CHANGED),
+        (other, Placed.OTHER_KIND),
+    ):
+        assert registry.put_if(always, registration) is placed
 
 
 def test_a_write_whose_precondition_fails_changes_nothing(registry: SqliteRegistry):

@@ -186,6 +186,12 @@ def test_what_is_printed_for_a_person_is_short_and_not_padded(mats):
         assert [line for line in ran.splitlines() if line.endswith(" ")] == []
 
 
+def test_a_caller_sees_only_what_its_audiences_may(mats):
+    mats("add", "-", stdin=rows(tool("secret", description="payroll", visible_to=["finance"])))
+    assert mats("search", "payroll", "--json").json["results"] == []
+    assert len(mats("search", "payroll", "--json", MATS_AUDIENCES="hr, finance").json["results"]) == 1
+
+
 def test_steps_of_a_task_are_searched_at_once(mats):
     for name, text in (("refund", "Give money back to a customer"), ("geocode", "Turn an address into coordinates")):
         assert mats("add", "-", stdin=rows(tool(name, description=text))).code == 0

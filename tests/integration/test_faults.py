@@ -177,6 +177,12 @@ def test_read_only_registry_is_reported(mats: Mats, tmp_path):
     assert "Traceback" not in ran.stderr
 
 
+def test_home_that_is_a_file_is_reported(mats: Mats):
+    mats.home.write_text("")
+    ran = mats("stats")
+    assert ran.code in (2, 3)
+
+
 def test_two_services_on_one_port_are_one_service_and_one_clear_line(mats: Mats):
     with serving(mats) as service:
         ran = mats("serve", "--port", service.url.rpartition(":")[2]).fails(3, "--port")

@@ -7,7 +7,7 @@ from mats.domain.capability.suspicion import ORDERS
 from mats.domain.errors import RequestInvalid
 from mats.domain.profile.profile import Profile, Status
 from mats.local.console.api import headers_of, parse_query, precondition
-from mats.local.console.selection import ListQuery, ListRow, list_row, sparse_reason
+from mats.local.console.selection import ListQuery, ListRow, Show, list_row, sparse_reason
 from tests.builders import a_profile
 from tests.conftest import ROOT
 
@@ -57,6 +57,22 @@ def test_a_row_tells_sparse_rejected_and_not_findable_apart():
     never = list_row(Profile(namespace="A B", name="", status=Status.REJECTED, error="namespace: no"), indexed=True)
     assert (never.kind, never.sparse, never.findable, never.callable) == (None, "", False, True)
     assert never.to_json()["namespace"] == "A B"
+
+
+@pytest.mark.parametrize(
+    ("encoded_by", "encoder", "indexed", "pending"),
+    [
+        ("", "bge", True, True),
+        ("older", "bge", True, True),
+        ("bge", "bge", True, False),
+        ("", "", True, False),
+        ("", "bge", False, False),
+    ],
+)
+def test_a_vector_is_pending_where_words_find_what_the_encoder_has_not_encoded(encoded_by, encoder, indexed, pending):
+    row = list_row(a_profile().model_copy(update={"encoder": encoded_by}), indexed=indexed, encoder=encoder)
+    assert row.vector_pending is row.to_json()["vector_pending"] is pending
+    assert (Show.PENDING in row.shows) is pending
 
 
 ROWS = [

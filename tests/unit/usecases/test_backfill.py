@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 
+import pytest
+
 from mats.domain.capability.capability import Id
+from mats.domain.errors import DependencyFailed
 from mats.domain.profile.profile import ChangeResult, Status
 from mats.usecases.backfill import Backfill
 from mats.usecases.deadline import Progress
 from tests.builders import a_registration
-from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter
+from tests.fakes import CountingIds, FakeClock, FakeEncoder, ScriptedWriter, raising
 from tests.world import World, a_writer
 
 PAY = a_registration(name="pay", description="Sends money")
@@ -73,3 +76,19 @@ def test_a_rejected_item_is_not_sent_again_and_one_mended_since_is():
     (step,) = renewed(world)
     assert step.outcomes == {id: ChangeResult.INDEXED}
     assert world.profile(id).status is Status.ACTIVE
+
+
+def test_after_a_store_failure_it_resumes(monkeypatch: pytest.MonkeyPatch):
+    world = a_world(6)
+    writer = with_another_prompt(world)
+    steps = a_backfill(world, page=2)(everything(world))
+    next(steps)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.profiles, "save", raising(DependencyFailed("the table did not answer")))
+        with pytest.raises(DependencyFailed, match="table"):
+            list(steps)
+    asked = len(set(writer.asked))
+    rest = renewed(world, page=2)
+    assert sum(len(step.outcomes) for step in rest) == 4
+    assert asked < 6
+    assert a_backfill(world).stale(everything(world)) == []

@@ -87,6 +87,23 @@ def test_faults_of_a_usable_reply_are_recorded_without_degradation():
     assert [fault.partition(":")[0] for fault in shortlist.trace.faults] == ["rerank", "rerank"]
 
 
+def test_the_breaker_stops_calls_of_a_failing_reranker_and_probes_later():
+    clock, alive = FakeClock(), [False]
+
+    def script(query, candidates):
+        return RerankResult(scores=(0.5,) * len(candidates)) if alive[0] else DependencyFailed("down")
+
+    reranker = ScriptedReranker(script)
+    discover = discover_over(indexed(*THREE), reranker=reranker, clock=clock, breakers={"rerank": CircuitBreaker()})
+    answers = [discover.answer(Query(query="money")) for _ in range(10)]
+    assert reranker.asked == 5
+    assert all(answer.degraded == ("llm",) for answer in answers)
+    assert "not asked" in answers[-1].trace.faults[0]
+    alive[0], clock.ms = True, 10_000
+    assert discover.answer(Query(query="money")).degraded == ()
+    assert discover.answer(Query(query="money")).degraded == ()
+
+
 def test_a_reranker_that_talks_nonsense_is_alive():
     reranker = ScriptedReranker(lambda query, candidates: RerankResult(void="nonsense"))
     discover = discover_over(indexed(*THREE), reranker=reranker, breakers={"rerank": CircuitBreaker(failures=2)})
