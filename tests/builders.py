@@ -25,6 +25,10 @@ from mats.usecases.rerank import Rerank
 from mats.usecases.stages import CircuitBreaker, Stages
 from tests.fakes import AtOnce, CountingIds, FakeClock
 
+SCORING = Scoring(
+    scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
+)
+
 
 def an_item(**overrides: Any) -> dict[str, Any]:
     """A Registry item as an owner writes it; an attribute set to None counts as absent."""
@@ -104,9 +108,7 @@ def a_discover(
                 **stages,
             }
         ),
-        scoring=Scoring(
-            scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
-        ),
+        scoring=SCORING,
         thresholds=VerdictThresholds(
             reranked=Thresholds(match=0.7, weak=0.4),
             hybrid=Thresholds(match=0.6, weak=0.3),
@@ -124,10 +126,7 @@ def rank(
     intent: str | None = None,
 ) -> tuple[Result, ...]:
     """The candidates blended, then arranged by these policies; `scores` are the reranker's."""
-    made = scoring or Scoring(
-        scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
-    )
-    ranked = Ranked.of(candidates, Opinion(scores, intent), made, Thresholds(match=0.7, weak=0.1))
+    ranked = Ranked.of(candidates, Opinion(scores, intent), scoring or SCORING, Thresholds(match=0.7, weak=0.1))
     for policy in policies:
         ranked = policy.arrange(ranked)
     return tuple(ranked.results)

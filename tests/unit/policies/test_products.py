@@ -5,20 +5,14 @@ import pytest
 from mats.domain.policies.policy import Ask
 from mats.domain.policies.products import Found, Products, asked_names, products_named
 from mats.domain.profile.index_keys import names
-from mats.domain.search.blend import Scoring, TrustRule
 from mats.domain.search.candidate import Candidate, Elsewhere
 from mats.domain.search.lookups import NameUse
 from mats.domain.search.namespaces import nearest_spaces
 from mats.domain.search.query import Filter, Query
-from mats.domain.search.scale import Scale
-from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.search.verdict import Verdict
-from tests.builders import a_profile, rank
+from tests.builders import SCORING, a_profile, rank
 from tests.world import discover_over, indexed
 
-SCORING = Scoring(
-    scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
-)
 RARE = NameUse(owned=3, elsewhere=0, spaces={"com.linear"}, trusted=set())
 
 

@@ -8,22 +8,16 @@ import pytest
 from mats.domain.policies.policy import Ask, Pool
 from mats.domain.policies.seniority import Seniority, find_newcomers, limit_newcomers
 from mats.domain.profile.profile import DAY_S, Profile
-from mats.domain.search.blend import Scoring, TrustRule
 from mats.domain.search.candidate import UNMARKED, Candidate, Exactness, Marks, Result
 from mats.domain.search.query import Filter, Query
-from mats.domain.search.scale import Scale
 from mats.domain.search.shortlist import Ranked
-from mats.domain.search.signals import PAPER_WEIGHTS
 from mats.domain.search.verdict import Thresholds
-from tests.builders import a_profile, rank
+from tests.builders import SCORING, a_profile, rank
 from tests.fakes import FakeClock, MemoryIndex
 from tests.world import discover_over, indexed
 
 NOW_S = 1_790_000_000.0
 SENIORITY = Seniority(50)
-SCORING = Scoring(
-    scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
-)
 
 
 def found(name: str, measured: float, *, trust: int | None = None, **marks) -> Candidate:

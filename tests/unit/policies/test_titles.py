@@ -7,16 +7,9 @@ import pytest
 from mats.domain.policies.policy import Ask
 from mats.domain.policies.titles import Titles
 from mats.domain.profile.profile import SourceText
-from mats.domain.search.blend import Scoring, TrustRule
 from mats.domain.search.candidate import Candidate
 from mats.domain.search.query import Filter
-from mats.domain.search.scale import Scale
-from mats.domain.search.signals import PAPER_WEIGHTS
-from tests.builders import a_profile, rank
-
-SCORING = Scoring(
-    scale=Scale(c=0.5, lo=0.0, hi=1.0), weights=PAPER_WEIGHTS, trust=TrustRule(prior=50, proportional=True)
-)
+from tests.builders import SCORING, a_profile, rank
 
 
 def a_candidate(title: str, description: str = "", *, name: str = "x", gain: float = 0.0) -> Candidate:
