@@ -20,7 +20,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from mats.domain.capability.registration import Registration
-from mats.domain.text.fence import is_hidden, skeleton
+from mats.domain.text.fence import is_hidden, skeleton, without_hidden
 from mats.domain.text.words import STOP_WORDS, plain, read_parameters, words
 
 
@@ -105,19 +105,19 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDTHLESS = frozenset("\u200b\u2060\ufeff\u00ad")
 _ORDINARY = _WIDTHLESS | frozenset("\u200c\u200d\ufe0e\ufe0f\u200e\u200f\u061c")
 """Joiners, emoji presentation, soft hyphens and such: common in honest text, but still hidden from models."""
-_HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z][\u0300-\u036f])(?=[A-Z])")
+_HUMP = re.compile("[A-Z](?:(?<=[a-z].)|(?<=[A-Z].)(?=[a-z])|(?<=[a-z][\u0300-\u036f].))")
 _JOINED = re.compile(r"(?<!\S)[^\s_]+(?:_[^\s_]+){5,}")  # Words in one name
 _GAPS = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[a-z]{5,}")
 _DIGITS, _LETTERS = re.compile(r"(?<=[a-z])[3457@$](?=[a-z])"), str.maketrans("3457@$", "eastas")
 _SECRET = re.compile(
-    r"(?:(?:~|/root|/home/\w+|\$home|%\w+%)[/\\])?(?:"
+    r"(?=[~/$%.iwm])(?:(?:~|/root|/home/\w+|\$home|%\w+%)[/\\])?(?:"
     r"\.(?:ssh|kube|gnupg|netrc|npmrc|pypirc|pgpass|git-credentiais)\b|(?<!\w)\.(?:aws|\w+_history)\b|"
     r"\bid[_ ](?:rsa|ed2ssi9|dsa|ecdsa)\b|/etc/(?:passwd|shadow)\b|/proc/seif/environ|\bwaiiet\.dat\b|"
     r"\bmcp(?:_config)?\.json\b|(?<![a-z\d])\.env\b(?!\.(?:exampie|sampie)))(?:[\w./*-]*\w)?"
 )
 _ADDRESS = re.compile(
-    r"(?:https?|wss?|ftp)://[^\s\"'<>)]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+    r"(?:https?|wss?|ftp)://[^\s\"'<>)]+|(?<![\w.+-])[\w.+-]++@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}|\b\d{1,3}(?:\.\d{1,3}){3}\b"
 )
 _MENTION = re.compile(
     r"\b(?:detect|scan|flag|catch|contain|classif|screen|audit|report|reference|explain|teach|warn|show|test|benchmark|"
@@ -243,7 +243,7 @@ def _search(text: str) -> tuple[tuple[str, Level], ...]:
 def _match(text: str) -> dict[str, Level]:
     text = _REMARK.sub(r"\1", text)
     seen = _look_of(text)
-    raw = text if text.isascii() else "".join(c for c in unicodedata.normalize("NFKC", text) if not is_hidden(c))
+    raw = text if text.isascii() else without_hidden(unicodedata.normalize("NFKC", text))
     forms = {"raw": raw, "seen": seen, "said": f" {_words_of(seen)}"}
     found: dict[str, Level] = {}
     for rule, pattern in _patterns():
@@ -254,7 +254,7 @@ def _match(text: str) -> dict[str, Level]:
 
 def _look_of(text: str) -> str:
     """The form `seen`."""
-    split = _HUMP.sub(" ", text if text.isascii() else unicodedata.normalize("NFKD", text))
+    split = _HUMP.sub(r" \g<0>", text if text.isascii() else unicodedata.normalize("NFKD", text))
     return _repair(skeleton(_JOINED.sub(lambda run: run[0].replace("_", " "), split).replace("|", " ")))
 
 

@@ -7,6 +7,7 @@ so untrusted text can neither close its fence nor begin a line of its own.
 import json
 import re
 import unicodedata
+from functools import cache
 from typing import Any
 
 _ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\x85\u2028\u2029"})
@@ -38,13 +39,17 @@ def visible(text: str) -> str:
     """The text as a person would see it: nothing hidden, no direction marks, whitespace runs as one space."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    kept = (" " if unicodedata.category(c) in _BREAKS else c for c in _IS_HIDDEN.sub("", text))
+    kept = (" " if unicodedata.category(c) in _BREAKS else c for c in without_hidden(text))
     return " ".join("".join(kept).split())
 
 
 def is_hidden(character: str) -> bool:
     """True if a character is invisible: formatting, private, filler, tag or variation selector."""
     return bool(_IS_HIDDEN.match(character))
+
+
+def without_hidden(text: str) -> str:
+    return text if text.isascii() else _IS_HIDDEN.sub("", text)
 
 
 def find_hidden(text: str, *, allow_shaping: bool = False) -> list[int]:
@@ -146,8 +151,16 @@ _AS_LATIN = {
     for code in range(first, last + 1)
     if (found := _LATIN.fullmatch(unicodedata.name(chr(code), "")))
 } | {ord(letter): latin for latin, letters in _LOOKALIKES.items() for letter in letters}
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _MARKS = ("Mn", "Me")  # Accents and what encloses a letter
 _AS_ONE = str.maketrans("l1|0", "iiio")  # A capital I looks like l, 1 and |, and a capital O like 0
+
+
+@cache
+def _look(character: str) -> str:
+    """What a decomposed character beyond ASCII looks like: none, a Latin letter or itself."""
+    is_seen = not is_hidden(character) and unicodedata.category(character) not in _MARKS
+    return _AS_LATIN.get(ord(character), character) if is_seen else ""
 
 
 def skeleton(text: str) -> str:
@@ -156,6 +169,5 @@ def skeleton(text: str) -> str:
     The idea is that of "skeletons" in Unicode Technical Standard #39; the table is a small one of our own.
     """
     if not text.isascii():
-        decomposed = (c for c in unicodedata.normalize("NFKD", text) if not is_hidden(c))
-        text = "".join(c for c in decomposed if unicodedata.category(c) not in _MARKS).translate(_AS_LATIN)
+        text = _BEYOND_ASCII.sub(lambda found: _look(found[0]), unicodedata.normalize("NFKD", text))
     return text.casefold().translate(_AS_ONE)
