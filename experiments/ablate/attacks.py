@@ -17,7 +17,7 @@ from mats.ports import Encoder
 DEFENCES = ("rated", "duplicates", "seniority", "claims")
 TARGETS, COPIED = 15, 30  # Attacked requests: of most attacks, and of copies
 _NEW_NO_MORE = timedelta(days=60)
-_LATER = timedelta(days=2)  # When a copy is registered: within a day nobody is the copy
+TWO_DAYS = timedelta(days=2)  # After the others: within a day nobody is the copy, and nothing is new
 
 
 def take_over(local: LocalSystem, dataset: Dataset, arms: Arms, encoder: Encoder) -> Iterator[Comparison]:
@@ -34,7 +34,7 @@ def take_over(local: LocalSystem, dataset: Dataset, arms: Arms, encoder: Encoder
     for what, when, owners in (
         ("copy registered an hour before", timedelta(hours=-1), DEFENCES),
         ("copy registered 23 hours before", timedelta(hours=-23), DEFENCES),  # on the day before, at any time of day
-        ("copy registered two days after", _LATER, ()),
+        ("copy registered two days after", TWO_DAYS, ()),
     ):
         answers = list[tuple[Asked, frozenset[Id]]]()
         for target in targets:
@@ -66,7 +66,7 @@ def attack_with_table(local: LocalSystem, dataset: Dataset, arms: Arms) -> Itera
     targets = targets_of(dataset, TARGETS)
     registry = AttackedRegistry(local=local, registrations=dataset.registrations, targets=targets, trust=dataset.trust)
     now = datetime.fromisoformat(local.clock.now())
-    later = (now + _LATER).isoformat()
+    later = (now + TWO_DAYS).isoformat()
     afterwards = arms.at(
         NotBefore(local.clock, (now + _NEW_NO_MORE).isoformat())
     )  # else seniority alone would keep copies back

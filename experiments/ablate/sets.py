@@ -13,7 +13,7 @@ from pathlib import Path
 from zlib import crc32
 
 from experiments.ablate import requests
-from experiments.ablate.attacks import DEFENCES, attack_with_table, take_over
+from experiments.ablate.attacks import TWO_DAYS, attack_with_table, take_over
 from experiments.ablate.measure import (
     Arms,
     Asked,
@@ -47,7 +47,6 @@ from mats.usecases.discover import Discover
 
 MADE_OF = ("tools", "mcp-tools-closed", "skills", "agents")  # The sets of which requests are made
 MOST = {"tools": 700, "models": 400, "multitool": 400, "mcp-tools-closed": 300}  # Judged queries, at most
-LATER = timedelta(days=2)  # Between the sample and what is imported then
 PAST, CALLER = 1_000, "caller"  # Past requests of the memory, and whose they are
 TAUGHT = 40
 _TASKS = "whole tasks, share among the first five"
@@ -246,10 +245,10 @@ def imported_later(opened: OpenSet) -> Iterator[Comparison]:
     """Requests to an API that is imported two days after the sample."""
     base = sample()
     with registry_of(base.registrations, opened.local.settings, encoder=opened.encoder, trust=base.trust) as local:
-        at = (datetime.fromisoformat(local.clock.now()) + LATER).isoformat()
+        at = (datetime.fromisoformat(local.clock.now()) + TWO_DAYS).isoformat()
         local.stores.registry.put(opened.dataset.registrations)
         index_changes(local, [item.id for item in opened.dataset.registrations], at)
-        defences = {*DEFENCES}.intersection(opened.policies)
+        defences = {"rated", "seniority"}.intersection(opened.policies)  # Those that judge by age and by ratings
         arms = Arms.of(without_timeouts(local.discover), defences).at(NotBefore(local.clock, at))
         asked = [arms.ask(query) for query in opened.dataset.queries if query.relevant]
     yield from compare_all(asked, Part.PRICE, "an API imported two days later: first", opened.dataset.name)

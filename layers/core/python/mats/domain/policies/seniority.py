@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
+from functools import cache
 from typing import ClassVar, NamedTuple
 
 from mats.domain.policies.policy import Ask, Policy, Pool
@@ -51,21 +52,20 @@ class Seniority(Policy):
         """How old the registry is, whatever is found in it: hits may all be of one flood."""
         days = [datetime.fromtimestamp(ask.now_s - n * DAY_S, UTC).date() for n in range(-1, NEW_DAYS + 1)]
 
-        def since(n: int) -> Filter:
-            """Everything that the caller sees but what was registered since a day."""
-            keys = frozenset(day_keys(map(str, days[: n + 1])))
-            return Filter(audiences=ask.admitted.audiences, scope=Scope(without_keys=keys))
+        def keys(n: int) -> frozenset[str]:
+            return frozenset(day_keys(map(str, days[: n + 1])))
 
-        def ages(oldest_s: float, older: Filter) -> Ages:
-            every = index.count(Filter(audiences=ask.admitted.audiences))
-            return Ages(oldest_s, older.scope.without_keys, every - index.count(older) > _MOST * every)
+        @cache
+        def older(n: int) -> int:
+            """How many of all that the caller sees, which are those of -1, were registered before a day."""
+            return index.count(Filter(audiences=ask.admitted.audiences, scope=Scope(without_keys=keys(n))))
 
-        last = len(days) - 1
-        if index.count(since(last)):
-            return ages(-math.inf, since(last))
-        first = bisect_left(range(last), True, key=lambda n: not index.count(since(n)))
-        ended = datetime.combine(days[first], time(), UTC).timestamp() + DAY_S
-        return ages(ended, since(first - 2)) if first > 1 else Ages(ended, frozenset())
+        last, oldest_s = len(days) - 1, -math.inf
+        if not older(last):
+            first = bisect_left(range(last), True, key=lambda n: not older(n))
+            oldest_s = datetime.combine(days[first], time(), UTC).timestamp() + DAY_S
+            last = max(first - 2, -1)
+        return Ages(oldest_s, keys(last), older(-1) - older(last) > _MOST * older(-1))
 
     def choose(self, pool: Pool, evidence: Ages | None) -> Pool:
         """Newcomers beyond their share wait for places that what is older leaves."""
