@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -305,6 +306,26 @@ def test_an_api_of_webhooks_alone_is_told_from_an_unknown_file(mats, tmp_path):
     (tmp_path / "hooks.json").write_text(json.dumps(hooks))
     ran = mats("import", str(tmp_path / "hooks.json"), "--namespace", "com.acme", "--dry-run")
     assert (ran.code, "webhooks are calls that the API makes" in ran.err, "known format" in ran.err) == (1, True, False)
+
+
+@pytest.mark.parametrize(
+    ("days", "rating", "told"),
+    [(3, (), True), (3, ("trust", "com.example.shop.*", "60"), False), (0, (), False)],
+    ids=["beside older ones", "rated", "of the same day"],
+)
+def test_an_import_says_that_older_entries_come_first(mats, tmp_path, monkeypatch, days, rating, told):
+    document = tmp_path / "api.json"
+    operation = {"get": {"operationId": "listOrders", "summary": "List orders", "responses": {}}}
+    servers = [{"url": "https://shop.example.com"}]
+    about = {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": servers}
+    document.write_text(json.dumps({**about, "paths": {"/orders": operation}}))
+    if rating:
+        assert mats(*rating).code == 0
+    later = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds")
+    monkeypatch.setattr("mats.adapters.clock.SystemClock.now", lambda clock: later)
+    ran = mats("import", str(document), "--namespace", "com.example.shop")
+    assert ran.code == 0
+    assert ("`mats trust 'com.example.shop.*' 80`" in ran.err) == told
 
 
 def test_a_relative_command_is_stored_as_an_absolute_path(mats, tmp_path):

@@ -50,22 +50,7 @@ class Seniority(Policy):
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Ages:
         """How old the registry is, whatever is found in it: hits may all be of one flood."""
-        days = [datetime.fromtimestamp(ask.now_s - n * DAY_S, UTC).date() for n in range(-1, NEW_DAYS + 1)]
-
-        def keys(n: int) -> frozenset[str]:
-            return frozenset(day_keys(map(str, days[: n + 1])))
-
-        @cache
-        def older(n: int) -> int:
-            """How many of all that the caller sees, which are those of -1, were registered before a day."""
-            return index.count(Filter(audiences=ask.admitted.audiences, scope=Scope(without_keys=keys(n))))
-
-        last, oldest_s = len(days) - 1, -math.inf
-        if not older(last):
-            first = bisect_left(range(last), True, key=lambda n: not older(n))
-            oldest_s = datetime.combine(days[first], time(), UTC).timestamp() + DAY_S
-            last = max(first - 2, -1)
-        return Ages(oldest_s, keys(last), older(-1) - older(last) > _MOST * older(-1))
+        return ages_of(index, ask.admitted.audiences, ask.now_s)
 
     def choose(self, pool: Pool, evidence: Ages | None) -> Pool:
         """Newcomers beyond their share wait for places that what is older leaves."""
@@ -112,6 +97,26 @@ def _leads(established: Result, other: Result) -> bool:
     """Whether an older result, or a rated one, comes before another that has a higher score."""
     marks = other.candidate.marks
     return marks.new and not marks.exact and established.relevance >= _AS_RELEVANT * other.relevance
+
+
+def ages_of(index: Lookups, audiences: frozenset[str], now_s: float) -> Ages:
+    """The ages of what callers in these audiences see."""
+    days = [datetime.fromtimestamp(now_s - n * DAY_S, UTC).date() for n in range(-1, NEW_DAYS + 1)]
+
+    def keys(n: int) -> frozenset[str]:
+        return frozenset(day_keys(map(str, days[: n + 1])))
+
+    @cache
+    def older(n: int) -> int:
+        """How many of all, which are those of -1, were registered before a day."""
+        return index.count(Filter(audiences=audiences, scope=Scope(without_keys=keys(n))))
+
+    last, oldest_s = len(days) - 1, -math.inf
+    if not older(last):
+        first = bisect_left(range(last), True, key=lambda n: not older(n))
+        oldest_s = datetime.combine(days[first], time(), UTC).timestamp() + DAY_S
+        last = max(first - 2, -1)
+    return Ages(oldest_s, keys(last), older(-1) - older(last) > _MOST * older(-1))
 
 
 def find_newcomers(profiles: Sequence[Profile], oldest_s: float, now_s: float) -> Set[int]:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,9 +12,10 @@ import typer
 from rich.text import Text
 
 from mats.bootstrap.local import DATABASE, LocalSystem, is_missing, local_system
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, NotPossible, RequestInvalid, command_to_install
+from mats.domain.policies.seniority import NEW_DAYS, ages_of
 from mats.domain.profile.assignment import of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
@@ -152,6 +154,7 @@ def _run(
     if not ui.is_json():
         _show_remarks(report)
         show_flags(flags)
+        _show_newcomers(local, report)
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}{waits}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
     outcome = {**report.to_json(), "held": held, "flagged": flags, "indexed": indexed, **times}
@@ -192,6 +195,21 @@ def show_flags(flags: Mapping[str, Any]) -> None:
         ui.note(
             f"{', '.join(counts)}{held}. `mats list --suspicious` shows them; `mats trust ID --clear-flags` clears "
             "one; with 'com.acme.*' or a source as ID, all but hidden."
+        )
+
+
+def _show_newcomers(local: LocalSystem | None, report: Report) -> None:
+    """Say what operators can do where what documents brought is new beside older entries: decision 0095."""
+    new = [id for id, placed, _ in report.registered if placed is Placed.NEW]
+    if local is None or local.settings.in_aws or not new:
+        return
+    now_s = datetime.fromisoformat(local.clock.now()).timestamp()
+    ages, rated = ages_of(local.discover.index, frozenset(), now_s), of_operators(local.stores.trust.get(new))
+    namespaces = sorted({parts(id)[0] for id in new if id not in rated})
+    if namespaces and ages.new_days and not ages.most_are_new:
+        ui.note(
+            f"For {NEW_DAYS} days, older entries that are about as relevant come before what is new, unless you rate "
+            f"it. If you know the owner: `mats trust '{namespaces[0]}.*' 80`."
         )
 
 
