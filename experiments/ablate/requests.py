@@ -64,6 +64,26 @@ def with_payload(dataset: Dataset) -> list[JudgedQuery]:
     return [replace(each, text=f'{each.text}: "{chance.choice(texts)}"') for each in draw(dataset.queries, MADE)]
 
 
+_OTHER_VERBS = {"create": ("make",), "creates": ("make",)} | dict.fromkeys(
+    ("update", "updates", "edit", "edits", "modify", "modifies"), ("change", "edit", "modify")
+)
+
+
+def other_verbs(dataset: Dataset) -> list[JudgedQuery]:
+    """First sentences of what makes or edits something, with another verb; right is what the sentence is of."""
+    said = ((item.id, first_sentence(item.description).rstrip(".").split()) for item in dataset.registrations)
+    return draw(
+        [
+            JudgedQuery(f"verb {id} {verb}", " ".join((verb, *words[1:])), frozenset({id}))
+            for id, words in said
+            if 1 < len(words) <= _LONG
+            for verb in _OTHER_VERBS.get(words[0].lower(), ())
+            if not words[0].lower().startswith(verb)
+        ],
+        MADE,
+    )
+
+
 def titles(dataset: Dataset) -> list[JudgedQuery]:
     """The words of titles, or of first sentences, the last one first; right is whatever has the same words."""
     same: defaultdict[frozenset[str], set[Id]] = defaultdict(set)

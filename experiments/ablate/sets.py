@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from zlib import crc32
@@ -239,6 +239,7 @@ def operations(opened: OpenSet) -> Iterator[Comparison]:
     """Requests of people to public APIs: the half on which nothing was made."""
     kept = [query for query in opened.dataset.queries if query.source.endswith("kept")]
     yield from opened.own("acts", "operations, among the first five", kept, is_in_five)
+    yield from opened.own("acts", "made or edited, by another verb", requests.other_verbs(opened.dataset))
 
 
 def imported_later(opened: OpenSet) -> Iterator[Comparison]:

@@ -22,7 +22,7 @@ _BEHIND = 0.1  # What the mixture of one that does another thing is lowered by
 
 @dataclass(frozen=True)
 class Acts(Policy):
-    """Asking is not changing, and removing is no other change. What is known of neither side stays as it is.
+    """Asking is not changing, and making, editing and removing differ. What is known of neither side stays as it is.
 
     Others take the places of those that do another thing, if there are others; none is left out for it alone.
     """

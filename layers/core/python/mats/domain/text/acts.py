@@ -1,4 +1,4 @@
-"""What a verb does to a thing: reads it, writes it, or removes it; by closed lists of words."""
+"""What a verb does to a thing: reads, makes, edits or removes it; by closed lists of words."""
 
 import re
 from collections.abc import Sequence
@@ -12,18 +12,21 @@ class Act(Flag):
 
     NONE = 0
     READ = 1
-    WRITE = 2
-    REMOVE = 4
+    MAKE = 2
+    EDIT = 4
+    REMOVE = 8
+    WRITE = MAKE | EDIT
     CHANGE = WRITE | REMOVE
 
 
 _NAMED = {
     Act.READ: "get list read fetch find search show retrieve lookup view download describe count check browse scan "
     "export preview identify resolve",
-    Act.WRITE: "create add new insert register upload make generate open build post schedule update set edit rename "
-    "patch modify replace change move assign enable disable activate deactivate approve deny send publish archive "
-    "unarchive restore merge convert attach invite join apply commit promote resend transfer reply copy restart "
-    "upgrade install rotate refresh pause resume suspend lock unlock put save duplicate",
+    Act.MAKE: "create new insert register make generate open build",
+    Act.EDIT: "update edit rename modify change",
+    Act.WRITE: "add upload post schedule set patch replace move assign enable disable activate deactivate approve deny "
+    "send publish archive unarchive restore merge convert attach invite join apply commit promote resend transfer "
+    "reply copy restart upgrade install rotate refresh pause resume suspend lock unlock put save duplicate",
     Act.REMOVE: "delete remove destroy detach unassign drop ban kick uninstall unpin unlink unban",
     Act.CHANGE: "cancel revoke end leave clear purge reset close expire reject complete write",
     Act.NONE: "query run execute start",
