@@ -111,6 +111,20 @@ def with_provider(dataset: Dataset) -> list[JudgedQuery]:
     return draw(made, MADE)
 
 
+def with_another_provider(dataset: Dataset) -> list[JudgedQuery]:
+    """Judged queries to be done in a product that has no right one; what it has stands for the right ones."""
+    items: defaultdict[str, set[Id]] = defaultdict(set)
+    for item in dataset.registrations:
+        items[item.provider].add(item.id)
+    chance, names = random.Random(SEED), sorted(items.keys() - {""})
+    named = [(query, chance.choice(names)) for query in draw(dataset.queries, MADE) if names]
+    return [
+        replace(query, text=f"{query.text} in {name}", relevant=frozenset(items[name]))
+        for query, name in named
+        if items[name].isdisjoint(query.relevant)
+    ]
+
+
 def one_product(dataset: Dataset) -> tuple[Dataset, str]:
     """The registrations of the provider that most queries are for, with a few of these queries, and its name."""
     providers = {item.id: item.provider for item in dataset.registrations if item.provider}

@@ -159,6 +159,24 @@ def test_what_is_in_another_product_than_was_named_is_no_match(namespace, provid
     assert (note in answer.notes) is (verdict is Verdict.WEAK)
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("post a message to a channel in Linear", Verdict.WEAK),
+        ("Linear: post a message to a channel", Verdict.WEAK),
+        ("post a message to the Linear channel", Verdict.MATCH),
+        ("post a message to a channel", Verdict.MATCH),
+    ],
+)
+def test_what_another_product_has_is_no_match_in_one_that_has_other_things(text, verdict):
+    poster = a_profile(namespace="com.slack", name="post_message", description="Post a message to a channel.")
+    ticket = a_profile(namespace="com.linear", name="make_ticket", description="Make a ticket.")
+    answer = discover_over(indexed(poster, ticket)).answer(Query(query=text))
+    assert (answer.results[0].id, answer.verdict) == (poster.id, verdict)
+    note = "the first result does not belong to linear, which the query names"
+    assert (note in answer.notes) is (verdict is Verdict.WEAK)
+
+
 def test_a_mention_makes_a_match_of_nothing_else():
     poster = a_profile(name="post_message", description="Post a message to a channel.")
     index = indexed(poster, a_profile(namespace="org.b", name="y", description="Works beside Zendesk."))

@@ -48,6 +48,7 @@ class Named:
     rest: str
     free: Sequence[str] = ()  # Those spelled whose owners no operator trusts
     absent: Elsewhere | None = None  # Well-known products that no namespace and no provider has
+    here: Elsewhere | None = None  # Those in which it says that what it asks for is to be done
 
     def within(self, admitted: Filter) -> Filter:
         """The filter of what has one of the names."""
@@ -79,7 +80,8 @@ class Found:
 class Products(Policy):
     """Its best capabilities are candidates and come before equals; they are no better a match for that.
 
-    If nothing that was found is of the product or speaks of it, a note says so, and the verdict is at most `weak`.
+    If what is first is not of the product and does not speak of it, a note says so. Where the request is to be done in
+    the product, the verdict is at most `weak` unless something of it is a match.
 
     The request is encoded without the name: in a vector it would say that those are near which mention it. Where every
     entry is of the product, the name says nothing, and the request is answered as if it were not there.
@@ -119,18 +121,24 @@ class Products(Policy):
     ) -> Sequence[Candidate]:
         if evidence is None:
             return candidates
-        if absent := evidence.named.absent:
-            candidates = [
-                each if _is_of(each.profile, absent) else replace(each, marks=replace(each.marks, elsewhere=absent))
-                for each in candidates
-            ]
-        return [replace(each, gain=_GAIN) if evidence.named.is_for(each.profile) else each for each in candidates]
+        named, elsewhere = evidence.named, evidence.named.absent or evidence.named.here
+        own = {each.id for each in candidates if named.is_for(each.profile)}
+        candidates = [replace(each, gain=_GAIN) if each.id in own else each for each in candidates]
+        if elsewhere is None:
+            return candidates
+        return [
+            each if each.id in own or _is_of(each.profile, elsewhere)
+            else replace(each, marks=replace(each.marks, elsewhere=elsewhere))
+            for each in candidates
+        ]  # fmt: skip
 
     def arrange(self, ranked: Ranked) -> Ranked:
         missing = [each.candidate.marks.elsewhere for each in ranked.results]
+        if not missing or not missing[0]:
+            return ranked
+        found = "nothing found here belongs" if all(missing) else "the first result does not belong"
         names = dict.fromkeys(name for each in missing if each for name in each.products)
-        note = f"nothing found here belongs to {', '.join(names)}, which the query names"
-        return ranked.with_results(ranked.results, note) if missing and all(missing) else ranked
+        return ranked.with_results(ranked.results, f"{found} to {', '.join(names)}, which the query names")
 
 
 class _Token(NamedTuple):
@@ -194,7 +202,9 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     free = [each for name, each in spelled.items() if not uses[name].trusted]
     told = not spaces and any(_is_place(tokens, span) for span in missing)
     absent = Elsewhere(tuple(names)[:_MOST], told) if names else None
-    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent)
+    is_place = any(_is_place(tokens, span) for span in spans.values())
+    here = Elsewhere(tuple(spelled.values()), told=True) if is_place else None
+    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent, here)
 
 
 @cache
@@ -249,7 +259,7 @@ def _has_owner(span: range, tokens: Sequence[_Token], uses: Mapping[str, NameUse
     return bool(frozenset.intersection(*(frozenset(uses[one].spaces if one in uses else ()) for one in stems)))
 
 
-def _is_of(profile: Profile, absent: Elsewhere) -> bool:
+def _is_of(profile: Profile, named: Elsewhere) -> bool:
     """True if a profile says that it is of one of the products where it says what it is.
 
     In words of its own, in one word, or as a singular. Others that its description names it may but work with.
@@ -257,7 +267,7 @@ def _is_of(profile: Profile, absent: Elsewhere) -> bool:
     source = profile.source or SourceText()
     texts = (profile.namespace, profile.provider, profile.name, source.title, first_sentence(source.description))
     said = _TOKEN.findall(" ".join(texts).lower())
-    names = [[token.lowered for token in _tokens(name)] for name in absent.products]
+    names = [[token.lowered for token in _tokens(name)] for name in named.products]
     return any("".join(name).removesuffix("s") in "".join(said) or {*said}.issuperset(name) for name in names)
 
 

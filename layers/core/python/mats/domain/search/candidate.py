@@ -22,7 +22,7 @@ class Exactness(IntEnum):
 
 
 class Elsewhere(NamedTuple):
-    """Well-known products that a request names and the registry lacks, as it spells them."""
+    """Products that a request names, as it spells them, to which a candidate does not belong."""
 
     products: tuple[str, ...]
     told: bool  # It says that what it asks for is to be done there
