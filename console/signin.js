@@ -105,9 +105,12 @@ function pasteToken(problem = "") {
   dialog.querySelector("[role=alert]").textContent = problem;
   dialog.returnValue = field.value = "";
   dialog.showModal();
-  return new Promise((resolve) => dialog.addEventListener("close", () => {
+  return new Promise((resolve) => dialog.addEventListener("close", async () => {
     const given = dialog.returnValue === "in" ? field.value.trim().replace(/^Bearer\s+/i, "") : "";
-    if (given) token.set(given);
-    resolve(Boolean(given));
+    if (!given) return resolve(false);
+    token.set(given);
+    const refused = await ask("registry").then(() => "", (error) => (error.status === 401 ? error.message : ""));
+    if (refused) token.set(null);
+    resolve(refused ? pasteToken(refused) : true);
   }, { once: true }));
 }

@@ -31,6 +31,7 @@ def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path):
 def test_a_folder_with_files_is_replaced_by_force_alone(mats, tmp_path):
     assert mats("dataset", "from-outcomes", str(tmp_path / "own")).code == 0
     mats("dataset", "from-outcomes", str(tmp_path / "own")).fails(1, "--force")
+    mats("dataset", "from-outcomes", str(tmp_path / "own" / "qrels.tsv" / "x")).fails(1, "cannot be written")
 
 
 def test_unconfirmed_outcomes_are_told(mats, tmp_path):

@@ -202,9 +202,11 @@ def test_init_goes_on_after_a_file_or_a_server_that_fails(project, tmp_path):
     mats = Mats(tmp_path / "home")
     (project / ".cursor" / "mcp.json").write_text("{ // a comment")
     dead = {"dead": {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": SECRET}}, "odd": "text"}
+    dead |= {"gone": {"command": "no-such-program"}}
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": dead}))
     ran = started(mats, project, "--yes", "--namespace", "com.acme")
     assert (ran.code, "is passed over: is not JSON" in ran.err, "Connection refused" in ran.out) == (1, True, True)
+    assert re.search(r"also unread: .*gone", ran.out)
     assert "com.acme.tap/spray" in mats("list").out
     assert "To search from claude-code" in ran.out
     assert SECRET not in ran.out + ran.err
@@ -285,6 +287,29 @@ def test_a_folder_that_cannot_be_written_still_shows_the_measures(mats, tmp_path
     (folder / "results").write_text("in the way")
     ran = mats("evaluate", str(folder), "--variant", "bm25")
     assert (ran.code, "match@1" in ran.out, "results not written" in ran.err) == (0, True, True)
+
+
+class Homeless(Mats):
+    """The command without a variable that names a registry."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {name: value for name, value in super().environment.items() if name != "MATS_HOME"}
+
+
+def test_a_registry_that_nobody_named_is_named_when_it_is_made(tmp_path):
+    mats = Homeless(tmp_path, folder=tmp_path)
+    for is_new in (True, False):
+        ran = mats("import", "-", stdin=rows(tool("x"))).done()
+        assert (f"Made a registry in {tmp_path / '.mats'}" in ran.err) == is_new
+    assert "Made" not in mats("--home", str(tmp_path / "other"), "import", "-", stdin=rows(tool("x"))).done().err
+
+
+def test_what_an_import_replaces_is_named(mats):
+    mats("edit", "com.acme/refund", "--description", "Pay back").done()
+    ran = mats("import", "-", stdin=rows(*ITEMS)).done()
+    assert "changed -:1: com.acme/refund" in ran.err
+    assert "without edits made here" in ran.err
 
 
 def test_home_may_stand_after_the_command(mats, tmp_path):

@@ -34,6 +34,9 @@ def test_the_server_of_an_api_is_given_for_documents_of_apis_only(mats: Mats):
     assert "https://sea.example.org/v1/tides" in mats("call", "org.example.sea.tides/tides", "--dry-run").done().out
     mats("import", str(FORMATS / "skills"), *at).fails(1, "is a skill", "leave out --server")
     mats("import", "mcp", "https://sea.example.org/mcp", *at).fails(2, "--server: is for OpenAPI documents")
+    at_home = json.dumps({**document, "servers": [{"url": "https://tides.example.com"}]}).encode()
+    mats("import", "-", "--server", "http://127.0.0.1:9/v1", stdin=at_home).done()
+    assert "com.example.tides" in mats("list").done().out
     mats("import", "-", "--server", "ftp://sea.example.org", stdin=api).fails(2, "--server: is not a valid address")
 
 
@@ -47,7 +50,7 @@ def test_an_import_says_what_was_flagged_and_how_that_is_cleared(mats: Mats):
     assert (flagged["reasons"][0]["count"], flagged["reasons"][0]["example"]) == (2, "com.acme/a")
     again = mats("import", "-", stdin=rows(*items)).done()
     assert flagged["reasons"][0]["reason"] in again.err
-    assert "\n2 held: no agent gets those held. `mats list --suspicious` shows them" in again.err
+    assert "\n2 withheld: no agent gets those withheld. `mats list --suspicious` shows them" in again.err
     assert "mats trust ID --clear-flags" in again.err
     assert "flagged" not in mats("import", "-", stdin=rows(items[1])).done().err
 

@@ -90,8 +90,9 @@ def test_an_export_that_cannot_be_written_leaves_the_file_there_as_it_was(filled
     file = tmp_path / "export.jsonl"
     file.write_text("before")
     monkeypatch.setattr("mats.local.cli.move.trust_line", lambda *_: 1 / 0)
+    filled("export", str(file)).fails(1, "export.jsonl exists", "--force")
     with pytest.raises(ZeroDivisionError):
-        filled("export", str(file))
+        filled("export", str(file), "--force")
     assert file.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
     assert filled("export", str(tmp_path / "no" / "export.jsonl")).code == 3

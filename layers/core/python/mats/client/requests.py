@@ -101,7 +101,8 @@ def credentials_for(
     if not ready:
         raise refuse("auth", f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment")
     if ready[0] and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
-        raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent")
+        hint = "" if namespace_of_url(url) else "; `--private` allows it here"
+        raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent{hint}")
     return ready[0]
 
 
@@ -177,7 +178,7 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
                     text = json.dumps(value) if parameter.content else _join(value, ",", _text, explode=explode)
                     headers[_header_name(parameter.name)] = header_value(parameter.name, text)
     body = left.pop(call.body_property or "body", None) if call.body else None
-    faults += [Fault(name, "is no input of this operation: see its input schema") for name in left]
+    faults += [Fault(name, "is no input of this operation: `mats show ID --json` has its schema") for name in left]
     base, _, fixed = url.partition("?")
     if "{" in base and not faults:
         raise refuse("url", "has a placeholder that no parameter fills in: ask its owner")

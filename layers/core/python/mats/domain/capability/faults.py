@@ -82,13 +82,18 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [*own, *(model for part in get_args(annotation) for model in _models_in(part))]
 
 
+_FEW = 6  # Attributes that a message lists
+
+
 def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         attribute = str(error["loc"][-1])
         inner = _model_at(error["loc"], model)
-        close = difflib.get_close_matches(attribute, list(inner.model_fields) if inner else (), n=1)
-        nearest = f"; did you mean `{close[0]}`?" if close else ""
+        names = list(inner.model_fields) if inner else []
+        close = difflib.get_close_matches(attribute, names, n=1)
+        few = f"; known are {', '.join(names)}" if 0 < len(names) <= _FEW else ""
+        nearest = f"; did you mean `{close[0]}`?" if close else few
         known = hints if inner is model else {}
         return known.get(attribute, f"is not a known attribute{nearest}")
     if kind in ("string_too_short", "too_short") and context.get("min_length") == 1:

@@ -164,7 +164,8 @@ def additions(
     Raises RegistrationInvalid: one of `emptied` is no attribute.
     """
     if unknown := sorted(set(emptied) - Registration.model_fields.keys()):
-        raise RegistrationInvalid([Fault(unknown[0], "is not an attribute of a registration")])
+        problem = f"is not an attribute of a registration: these are {', '.join(Registration.model_fields)}"
+        raise RegistrationInvalid([Fault(unknown[0], problem)])
     kept = {name: () if name in emptied else item.get(name, ()) for name in added}
     longer = {name: list(dict.fromkeys([*kept[name], *values])) for name, values in added.items()}
     return {**dict.fromkeys(emptied), **longer}

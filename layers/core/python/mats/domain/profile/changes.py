@@ -266,7 +266,8 @@ def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
         count, is_input = len(content_words(text)), path != name
         most = (1 - _NEAR) * (min(count, _MAX_COUNTED) if is_input else count)
         if len(_stems_of(text) - said - (set() if is_input else inputs)) > most:
-            yield Reason(_DANGEROUS, f"what it {_quote(name)} is something else")
+            about = f"input {_quote(path)}" if is_input else name.removeprefix(_SAYS)
+            yield Reason(_DANGEROUS, f"what it says of {about} is something else")
     now = {word for text in (after.text, *after.details.values()) for word in content_words(text)}
     if grave := sorted(word for word in now if stem(word) in _GRAVE_STEMS - said):
         yield Reason(_DANGEROUS, f"it speaks of {_quote(', '.join(grave))} now")

@@ -176,21 +176,21 @@ class _Api:
         self.security = document.get("security")
         self.schemes = self.references.at(document, "components", "securitySchemes")
         self.base, self.note = source.base or source.url, ""
-        servers = self._servers(document)
+        stated = servers = self._servers(document)
         self.server = self._address(servers)
         if source.base and (not self.server or "://" in self.server or "{" in self.server):
             servers, self.server = [{"url": source.base}], source.base
         elif self.base and "{" not in self.server:
             self.server = urljoin(self.base, self.server or "/")
         if servers and not (source.base or namespace_of_url(self.server)):
-            self.note = f"is at {self.server[:100]!r}, which has no public host: --server names another"
+            private = "calls need --private, or " if "://" in self.server else ""
+            self.note = f"is at {self.server[:100]!r}, which has no public host: {private}--server names another"
         elif (
             servers and (first := address_of(servers[0])) and not _over_https(self.server).endswith(_over_https(first))
         ):
             self.note = f"is at {self.server}, the first HTTP server with a public host; {first[:100]} is passed over"
-        home = namespace_of_url(source.base, *map(home_of, servers), text_at(info, "contact", "url"), source.url)
-        stated = join_labels((home, label_of_title(self.title, home))) if home else ""
-        self.namespace = source.namespace or stated
+        home = namespace_of_url(source.base, *map(home_of, stated), text_at(info, "contact", "url"), source.url)
+        self.namespace = source.namespace or (join_labels((home, label_of_title(self.title, home))) if home else "")
 
     def read_shared(self, paths: Mapping[str, Any]) -> None:
         """Read what all operations share: sentences, and the names of those without one of their own."""

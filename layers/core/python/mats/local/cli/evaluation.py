@@ -14,7 +14,7 @@ from rich.text import Text
 from mats.bootstrap.local import local_system
 from mats.bootstrap.policies import NAMES as POLICIES
 from mats.domain.capability.capability import Id
-from mats.domain.errors import DependencyFailed
+from mats.domain.errors import DependencyFailed, Fault, NotPossible
 from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, JudgedSet, defects, load, write
 from mats.evaluation.data.outcomes import from_outcomes as load_outcomes
 from mats.evaluation.systems.models import Models
@@ -288,7 +288,10 @@ def check(
 
 def finish(judged: JudgedSet, to: Path, *, force: bool) -> None:
     """Write a set, and print its counts by source, and its defects."""
-    write(judged, to, force=force)
+    try:
+        write(judged, to, force=force)
+    except OSError as error:
+        raise NotPossible([Fault("OUT", f"{to} cannot be written: {error.strerror}")]) from error
     found = {**_check(to), "left_out": dict(judged.left_out)}
     found["suspicions"] = [*judged.suspicions, *found["suspicions"]]
     ui.show(found, _set_lines(found), (f"{count:,} × {reason}" for reason, count in judged.left_out.items()))
@@ -306,6 +309,7 @@ def _check(folder: Path) -> dict[str, Any]:
         "queries": len(dataset.queries),
         "refused": dict(dataset.refused),
         "sources": [asdict(one) for one in found],
+        "unregistered": sorted(dataset.unregistered_gold),
         "suspicions": [f"{one.source}: {'; '.join(one.suspicions)}" for one in found if one.suspicions],
     }
 
@@ -321,4 +325,7 @@ def _set_lines(found: dict[str, Any]) -> ui.Lines:
     yield from (f"refused {id}: {why}" for id, why in list(found["refused"].items())[:10])
     if len(found["refused"]) > 10:
         yield f"… and {len(found['refused']) - 10:,} more refused"
+    if missing := found["unregistered"]:
+        more = f" and {len(missing) - 10:,} more" if len(missing) > 10 else ""
+        yield ui.plain(f"not registered: {', '.join(missing[:10])}{more}")
     yield from (ui.plain(f"suspicious: {suspicion}", "yellow") for suspicion in found["suspicions"])

@@ -77,7 +77,9 @@ def withdraw(
         str, ui.argument("token:NAME, or `local` for this machine; in AWS the role's ARN, or the subject of the token.")
     ],
 ) -> None:
-    """Withdraw what a caller reported, here or in AWS; what an operator confirmed stays. First end the caller's access.
+    """Withdraw what a caller reported, here or in AWS; what an operator confirmed stays.
+
+    End the caller's access first, such as with `mats token revoke`, or it can report again.
 
     After an interruption, the same command goes on.
     """

@@ -190,8 +190,9 @@ def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
 def show_flags(flags: Mapping[str, Any]) -> None:
     for each in flags.get("reasons", ()):
         ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
-    if counts := [f"{flags[name]:,} {name}" for name in ("noted", "held") if flags.get(name)]:
-        held = ": no agent gets those held" if flags["held"] else ""
+    words = {"noted": "noted", "held": "withheld"}
+    if counts := [f"{flags[name]:,} {word}" for name, word in words.items() if flags.get(name)]:
+        held = ": no agent gets those withheld" if flags["held"] else ""
         ui.note(
             f"{', '.join(counts)}{held}. `mats list --suspicious` shows them; `mats trust ID --clear-flags` clears "
             "one; with 'com.acme.*' or a source as ID, all but hidden."
@@ -249,17 +250,20 @@ def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings) -> Re
     importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
     placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
-    ui.show({**report.to_json(), "dry_run": True, "would_be": placed, "items": items}, _item_lines(items))
+    ui.show(
+        {**report.to_json(), "dry_run": True, "would_be": placed, "items": items}, _item_lines(items, registry.placed)
+    )
     if not ui.is_json():
         _show_remarks(report)
         ui.say(f"{_rows(report)}: would be {_counts(report)}; nothing was registered")
     return report
 
 
-def _item_lines(items: Sequence[Item]) -> Iterator[Text]:
+def _item_lines(items: Sequence[Item], placed: Mapping[Id, Placed]) -> Iterator[Text]:
     for item in items[:_MOST_SHOWN]:
-        about = ui.plain(f"  {item['kind']}  {item.get('endpoint', '')}", "dim")
-        yield ui.plain(f"{item['namespace']}/{item['name']}", "bold cyan") + about
+        id = Id(f"{item['namespace']}/{item['name']}")
+        about = ui.plain(f"  {item['kind']}  {placed[id]}  {item.get('endpoint', '')}", "dim")
+        yield ui.plain(id, "bold cyan") + about
         if item.get("description"):
             yield ui.plain(f"  {item['description'][:160]}")
     if len(items) > _MOST_SHOWN:
@@ -295,6 +299,10 @@ def _show_remarks(report: Report) -> None:
     changed = [(id, place) for id, placed, place in report.registered if placed is Placed.CHANGED]
     for id, place in changed[:_MOST_SHOWN]:
         _show("changed ", "cyan", place, id)
+    if changed:
+        ui.note(
+            "What changed is now as imported, without edits made here; `mats source add` and `mats sync` keep them."
+        )
 
 
 def _show(title: str, style: str, place: Location, text: str) -> None:

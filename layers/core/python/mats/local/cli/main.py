@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mats import __version__
+from mats.bootstrap.local import is_missing
 from mats.local.cli.doctor import doctor
 from mats.local.cli.evaluation import commands as dataset_commands
 from mats.local.cli.evaluation import evaluate, gate
@@ -25,7 +27,7 @@ from mats.local.cli.serve import mcp, serve
 from mats.local.cli.sync import commands as source_commands
 from mats.local.cli.sync import init, sync
 from mats.local.cli.trust import review, teach, trust
-from mats.settings import Settings, SettingsInvalid
+from mats.settings import Settings, SettingsInvalid, variable_of
 
 app = typer.Typer(
     name="mats",
@@ -61,6 +63,14 @@ def _common(
         context.obj = error
         return
     context.obj = replace(settings, home=home) if home else settings
+    named = home or variable_of("home") in os.environ or context.invoked_subcommand in ("serve", "mcp")
+    if not named and not settings.in_aws and is_missing(settings):
+        context.call_on_close(partial(_show_new_registry, settings))
+
+
+def _show_new_registry(settings: Settings) -> None:
+    if not is_missing(settings):
+        note(f"Made a registry in {settings.home.absolute()}: --home or MATS_HOME names another.")
 
 
 _PLAIN = (serve, init, mcp, export, gate)

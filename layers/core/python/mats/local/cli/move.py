@@ -17,15 +17,20 @@ from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
 from mats.local.imports.importer import trust_line
 
+Force = Annotated[bool, ui.option("Replace the file if it exists.", "--force")]
+
 
 def export(
-    context: typer.Context, file: Annotated[str, ui.argument("Where to write; - is standard output.")] = "-"
+    context: typer.Context,
+    file: Annotated[str, ui.argument("Where to write; - is standard output.")] = "-",
+    force: Force = False,
 ) -> None:
     """Write every registration and all trust as JSON Lines, for `mats import --with-trust`.
 
     Lines are in order of id, so that two exports can be compared. Profiles are not exported; `mats backup` has all.
     """
     local = local_system(context.obj, create=False)
+    _check_free(Path(file), force=force or file == "-")
     capabilities = trust = 0
     with _output(file) as out:
         for entry in local.stores.snapshot():
@@ -36,6 +41,11 @@ def export(
             line = trust_line(*entry) if isinstance(entry, tuple) else entry
             out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
     ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
+
+
+def _check_free(file: Path, *, force: bool) -> None:
+    if file.is_file() and not force:
+        raise NotPossible([Fault("", f"{file} exists: choose another name, or replace it with --force")])
 
 
 @contextmanager
@@ -56,7 +66,7 @@ def _output(file: str) -> Iterator[IO[str]]:
 def backup(
     context: typer.Context,
     file: Annotated[Path, ui.argument("The file to write.", dir_okay=False)],
-    force: Annotated[bool, ui.option("Replace the file if it exists.", "--force")] = False,
+    force: Force = False,
 ) -> None:
     """Write the whole registry to one file and verify it; the service can keep running.
 
@@ -64,8 +74,7 @@ def backup(
     hidden capabilities are in it, too.
     """
     local = local_system(context.obj, create=False)
-    if file.exists() and not force:
-        raise NotPossible([Fault("", f"{file} exists: choose another name, or replace it with --force")])
+    _check_free(file, force=force)
     if not file.parent.is_dir():
         raise NotPossible([Fault("", f"{file.parent} is not a folder: make it first")])
     contents = back_up(local.stores.database, file)

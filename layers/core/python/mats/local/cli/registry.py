@@ -247,9 +247,11 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
     if not profile:
         return
-    state = profile["status"] + (", enriched" if profile["enriched"] else ", raw")
+    state = profile["status"] + (", described by a writer" if profile["enriched"] else ", as registered")
     indexed = "" if profile["indexed_rev"] == profile["rev"] else ", not indexed yet"
     yield "status", state + (f": {error}" if (error := profile["error"]) else f", revision {profile['rev']}{indexed}")
+    if earlier := len(shown["versions"]):
+        yield "versions", f"{earlier:,} before this one: --json has them"
     said = [text for _, text in invocation.facts() if text] if invocation else ["its owner gave no way to call it"]
     yield "call", ", ".join(said)
     yield "inputs", ", ".join(mapping_at(item, "input_schema", "properties")) or "none"
@@ -264,10 +266,15 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
             yield key, "\n".join(said)
 
 
+_LARGEST = 10  # Namespaces that a terminal shows; JSON has all
+
+
 def stats(context: typer.Context) -> None:
     """Count registrations, also in each namespace, profiles, waiting changes and vectors."""
     totals = counts(local_system(context.obj, create=False))
-    rows = ((key.replace("_", " "), ui.readable(value)) for key, value in totals.items())
+    largest = ui.readable(dict(totals["namespaces"].most_common(_LARGEST)))
+    shown = {**totals, "namespaces": f"{len(totals['namespaces']):,}; the largest: {largest}"}
+    rows = ((key.replace("_", " "), ui.readable(value)) for key, value in shown.items())
     ui.show(totals, ui.facts(rows))
 
 

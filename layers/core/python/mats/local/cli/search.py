@@ -17,6 +17,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
+from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.search.shortlist import NEAREST
 from mats.domain.search.signals import Signal
 from mats.domain.search.verdict import Verdict
@@ -277,11 +278,14 @@ def call(
     )
     invocation, schema = from_text(profile.invocation), json.loads(profile.input_schema or "{}")
     arguments = _parse(input)
-    if dry_run:
-        ui.print_json(caller.prepare(invocation, arguments, tool=tool, schema=schema).shown)
-        return
     for reason in profile.suspicious:
         ui.note(f"suspicious: {reason}")
+    if dry_run:
+        shown = caller.prepare(invocation, arguments, tool=tool, schema=schema).shown
+        ui.print_json(shown)
+        if not (private or namespace_of_url(shown.get("url", "https://a.example"))):
+            ui.note("If the address is of this machine or of a private network, the call needs --private.")
+        return
     try:
         called = caller(invocation, arguments, tool=tool, schema=schema)
     except Unfetchable as error:

@@ -252,6 +252,8 @@ def _show(result: Synced, *, dry_run: bool) -> None:
             ui.note(f"  {line}")
         if len(lines) > _MOST_SHOWN:
             ui.note(f"  … and {len(lines) - _MOST_SHOWN:,} more; --json has all of them")
+    if any(why.change is ChangeClass.DANGEROUS for _, reasons in result.changed for why in reasons):
+        ui.note("  Dangerous changes of rated entries wait for `mats review`; those of others take effect.")
 
 
 def _as_dict(result: Synced) -> dict[str, Any]:

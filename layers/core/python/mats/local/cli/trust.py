@@ -179,7 +179,8 @@ def review(
         decide(local, Id(target), held[0]["digest"], approve=approve)
         settle(local, Id(target))
         word = "approved" if approve else "rejected"
-        ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}")
+        before = ", which was rejected before" if approve and held[0]["rejected"] else ""
+        ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}{before}")
     else:
         ui.show({"waiting": held}, _lines(held))
 

@@ -51,7 +51,7 @@ class Report:
     passed_over: list[tuple[str, str]] = field(default_factory=list)
     """Files of a folder that are of no known format, and the reason."""
     registered: list[tuple[Id, Placed, Location]] = field(default_factory=list)
-    """Registrations of documents; those of lines are counted only."""
+    """Registrations of documents, and what lines changed; other lines are counted only."""
     trust: Counter[str] = field(default_factory=Counter)
     """Numbers of rows of trust that were `assigned`, `unchanged` or `passed_over`."""
     listed: set[str] = field(default_factory=set)  # Ids of registrations and rejections
@@ -251,7 +251,7 @@ class Importer:
                 self.report.rejected.append(Finding(place, faults or KindConflict(id).faults))
                 continue
             self.report.placed[placed[id]] += 1
-            if not place.line:
+            if not place.line or placed[id] is Placed.CHANGED:
                 self.report.registered.append((id, placed[id], place))
 
 

@@ -289,12 +289,15 @@ class Sync:
         return find_reserved
 
 
+_NAMED = 5  # Unread documents or servers that are named, beside the first
+
+
 def _problem(report: Report, reading: Reading, sync: SourceSync) -> str:
     """Why it is not known what the source lists; empty if it is."""
     if report.unreadable:
         place, faults = report.unreadable[0]
-        others = len(report.unreadable) - 1
-        more = f" (and {others:,} more)" if others else ""
+        others = [f"{one.file}{one.where and f':{one.where}'}" for one, _ in report.unreadable[1:]]
+        more = f" (also unread: {', '.join(others[:_NAMED])}{', …' if others[_NAMED:] else ''})" if others else ""
         where = f"{place.file}: " if not any(place.file in str(fault) for fault in faults) else ""
         return f"{where}{'; '.join(map(str, faults))}{more}"
     if reading.is_whole and not report.listed and not sync.entries:
