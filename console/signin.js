@@ -98,6 +98,16 @@ function base64url(bytes) {
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
+/** Why the service does not know the token; empty if it does. Reading may need none, so a preview is asked for. */
+async function refusal() {
+  try {
+    await ask("registry/preview", { method: "POST", body: { namespace: "mats", name: "sign-in", kind: "tool" } });
+  } catch (error) {
+    if (error.status === 401) return error.message;
+  }
+  return "";
+}
+
 /** Ask for a token in the dialog of the page; whether one was given. */
 function pasteToken(problem = "") {
   const dialog = document.getElementById("sign-in");
@@ -109,7 +119,7 @@ function pasteToken(problem = "") {
     const given = dialog.returnValue === "in" ? field.value.trim().replace(/^Bearer\s+/i, "") : "";
     if (!given) return resolve(false);
     token.set(given);
-    const refused = await ask("registry").then(() => "", (error) => (error.status === 401 ? error.message : ""));
+    const refused = await refusal();
     if (refused) token.set(null);
     resolve(refused ? pasteToken(refused) : true);
   }, { once: true }));

@@ -77,6 +77,7 @@ def guarded(page, answer):
             route.fulfill(status=401, json={"detail": "A token is needed."})
 
     page.route("**/discover", serve)
+    fulfil(page, {}, url="**/registry/preview")
     return sent
 
 

@@ -98,8 +98,16 @@ def fault(model: type[BaseModel], value: dict[str, Any]) -> str:
         (Query, {"query": "x", "tags": [""]}, "tags.0: must not be empty"),
         (Query, {"query": "x", "limits": 1}, "limits: is not a known attribute; did you mean `limit`?"),
         (Query, {"query": "x", "holds": {"auths": []}}, "holds.auths: is not a known attribute; did you mean `auth`?"),
-        (Query, {"query": "x", "holds": {"limits": 1}}, "holds.limits: is not a known attribute; known are auth, transports, read_only, leave_out"),
-        (Query, {"query": "x", "holds": {"text": 1}}, "holds.text: is not a known attribute; known are auth, transports, read_only, leave_out"),
+        (
+            Query,
+            {"query": "x", "holds": {"limits": 1}},
+            "holds.limits: is not a known attribute; known are auth, transports, read_only, leave_out",
+        ),
+        (
+            Query,
+            {"query": "x", "holds": {"text": 1}},
+            "holds.text: is not a known attribute; known are auth, transports, read_only, leave_out",
+        ),
         (ListParameters, {"limit": "many"}, "limit: must be a whole number"),
         (ListParameters, {"limit": "101"}, "limit: must be at most 100"),
     ],
