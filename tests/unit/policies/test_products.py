@@ -177,6 +177,14 @@ def test_what_another_product_has_is_no_match_in_one_that_has_other_things(text,
     assert (note in answer.notes) is (verdict is Verdict.WEAK)
 
 
+def test_what_says_that_it_serves_a_product_that_is_here_is_a_match_there():
+    text = "Post a message to a channel. Serves the channels of Linear, too."
+    poster = a_profile(namespace="com.slack", name="post_message", description=text)
+    ticket = a_profile(namespace="com.linear", name="make_ticket", description="Make a ticket.")
+    answer = discover_over(indexed(poster, ticket)).answer(Query(query="post a message to a channel in Linear"))
+    assert (answer.results[0].id, answer.verdict) == (poster.id, Verdict.MATCH)
+
+
 def test_a_mention_makes_a_match_of_nothing_else():
     poster = a_profile(name="post_message", description="Post a message to a channel.")
     index = indexed(poster, a_profile(namespace="org.b", name="y", description="Works beside Zendesk."))
