@@ -184,7 +184,7 @@ $(SERVERS): requirements/servers.txt | $(READY)
 
 $(FUNCTIONS): layers/vendor/requirements.txt layers/files/requirements.txt layers/jwt/requirements.txt | $(READY)
 	@echo "Installing the wheels of the functions' own Python into .venv."
-	@if $(BIN)/python -m tests.aws.python; then touch $@; else test -z "$(MATS_REQUIRE_SERVERS)"; fi
+	@if $(BIN)/python -m tests.aws.python; then touch $@; else test -z "$(REQUIRE_SERVERS)"; fi
 
 $(SITE): requirements/site.txt | $(READY)
 	@$(PIP) --require-hashes -r $<

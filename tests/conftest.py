@@ -27,7 +27,7 @@ settings.load_profile("repeatable")  # no deadline per example, the same example
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-REQUIRED = os.environ.get("MATS_REQUIRE_SERVERS") == "1"
+REQUIRED = os.environ.get("REQUIRE_SERVERS") == "1"
 DATA = Path(os.environ.get("MATS_DATA") or ROOT.parent / "shared" / "data")
 SERVER_FOLDERS = {"aws", "console", "frameworks", "infra", "path"}
 SERVER_FIXTURES = {"data", "dynamodb_url", "opensearch3_url", "opensearch_url"}
@@ -50,7 +50,7 @@ JSONFileLoader.load_file = lambda self, path: _service_model(path)
 def skip_or_fail(lacking: str) -> None:
     """Skip for something this machine lacks; where everything is required, fail instead."""
     if REQUIRED:
-        pytest.fail(f"MATS_REQUIRE_SERVERS=1, but there is no {lacking}")
+        pytest.fail(f"REQUIRE_SERVERS=1, but there is no {lacking}")
     pytest.skip(_LACKING.removeprefix("Skipped: ") + lacking)
 
 
