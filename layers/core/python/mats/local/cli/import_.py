@@ -204,10 +204,13 @@ def _show_newcomers(local: LocalSystem | None, report: Report) -> None:
     new = [id for id, placed, _ in report.registered if placed is Placed.NEW]
     if local is None or local.settings.in_aws or not new:
         return
-    now_s = datetime.fromisoformat(local.clock.now()).timestamp()
-    ages, rated = ages_of(local.discover.index, frozenset(), now_s), of_operators(local.stores.trust.get(new))
+    rated = of_operators(local.stores.trust.get(new))
     namespaces = sorted({parts(id)[0] for id in new if id not in rated})
-    if namespaces and ages.new_days and not ages.most_are_new:
+    if not namespaces:
+        return
+    now_s = datetime.fromisoformat(local.clock.now()).timestamp()
+    ages = ages_of(local.discover.index, frozenset(), now_s)  # reads the index, if this process has not written it
+    if ages.new_days and not ages.most_are_new:
         ui.note(
             f"For {NEW_DAYS} days, older entries that are about as relevant come before what is new, unless you rate "
             f"it. If you know the owner: `mats trust '{namespaces[0]}.*' 80`."
@@ -300,9 +303,7 @@ def _show_remarks(report: Report) -> None:
     for id, place in changed[:_MOST_SHOWN]:
         _show("changed ", "cyan", place, id)
     if changed:
-        ui.note(
-            "What changed is now as imported, without edits made here; `mats source add` and `mats sync` keep them."
-        )
+        ui.note("What changed is as imported, without edits made here.")
 
 
 def _show(title: str, style: str, place: Location, text: str) -> None:

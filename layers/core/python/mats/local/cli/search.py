@@ -283,7 +283,7 @@ def call(
     if dry_run:
         shown = caller.prepare(invocation, arguments, tool=tool, schema=schema).shown
         ui.print_json(shown)
-        if not (private or namespace_of_url(shown.get("url", "https://a.example"))):
+        if "url" in shown and not (private or namespace_of_url(shown["url"])):
             ui.note("If the address is of this machine or of a private network, the call needs --private.")
         return
     try:
