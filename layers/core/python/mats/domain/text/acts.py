@@ -1,4 +1,4 @@
-"""What a verb does to a thing: reads, makes, edits or removes it; by closed lists of words."""
+"""The class of a verb (read, make, edit, remove), of a capability's name and of a request, by closed lists."""
 
 import re
 from collections.abc import Sequence

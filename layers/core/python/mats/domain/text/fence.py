@@ -49,6 +49,7 @@ def is_hidden(character: str) -> bool:
 
 
 def without_hidden(text: str) -> str:
+    """The text without its hidden characters; control characters stay, unlike in `remove_hidden`."""
     return text if text.isascii() else _IS_HIDDEN.sub("", text)
 
 
@@ -158,7 +159,7 @@ _AS_ONE = str.maketrans("l1|0", "iiio")  # A capital I looks like l, 1 and |, an
 
 @cache
 def _look(character: str) -> str:
-    """What a decomposed character beyond ASCII looks like: none, a Latin letter or itself."""
+    """The Latin letter that a decomposed character resembles, else itself; empty if it is hidden or an accent."""
     is_seen = not is_hidden(character) and unicodedata.category(character) not in _MARKS
     return _AS_LATIN.get(ord(character), character) if is_seen else ""
 
