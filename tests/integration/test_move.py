@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -144,17 +145,77 @@ def test_a_backup_made_while_serving_can_be_restored_into_an_empty_folder_only(f
     assert dump(other, "registry") == before
 
 
-def test_a_held_change_stays_hidden_in_a_backup(filled: Mats, other: Mats, tmp_path):
-    item = {**tool("refund", description="Give money back", provider="Acme"), "endpoint": "https://a.example"}
-    filled("add", "-", stdin=rows(item))
-    filled("review", REFUND, "--approve")
-    filled("add", "-", stdin=rows({**item, "endpoint": "https://evil.example"}))
-    assert [one["id"] for one in filled("review", "--json").json["waiting"]] == [REFUND]
-    file = str(tmp_path / "file")
-    assert filled("backup", file).code == 0
-    other("restore", file)
-    assert REFUND not in [one["id"] for one in other("search", "money back", "--json").json["results"]]
-    assert "https://evil.example" in other("review", REFUND).out
+APPROVED = {**tool("refund", description="Give money back", provider="Acme"), "endpoint": "https://a.example"}
+
+
+def hold_a_change(mats: Mats) -> None:
+    """Make a change of a rated entry that waits for an operator."""
+    mats("add", "-", stdin=rows(APPROVED))
+    mats("review", REFUND, "--approve")
+    mats("add", "-", stdin=rows({**APPROVED, "endpoint": "https://evil.example"}))
+
+
+def carry_by_backup(source: Mats, target: Mats, file: Path) -> None:
+    source("backup", str(file)).done()
+    target("restore", str(file)).done()
+
+
+def carry_by_export(source: Mats, target: Mats, file: Path) -> None:
+    source("export", str(file)).done()
+    target("import", "--with-trust", str(file)).done()
+
+
+@pytest.mark.parametrize("rejected", [False, True])
+@pytest.mark.parametrize("carry", [carry_by_backup, carry_by_export])
+def test_a_held_change_is_held_elsewhere_and_the_approved_version_is_found(
+    filled: Mats, other: Mats, tmp_path, carry: Callable[[Mats, Mats, Path], None], rejected: bool
+):
+    hold_a_change(filled)
+    if rejected:
+        filled("review", REFUND, "--reject").done()
+    held = filled("review", REFUND, "--json").json
+    carry(filled, other, tmp_path / "file")
+    assert other("review", REFUND, "--json").json == held
+    [first, *_] = other("search", "money back", "--json").json["results"]
+    assert (first["id"], first["endpoint"]) == (REFUND, "https://a.example")
+    assert answers(other) == answers(filled)
+    assert other("export").out == filled("export").out
+    other("review", REFUND, "--approve").done()
+    assert other("search", "money back", "--json").json["results"][0]["endpoint"] == "https://evil.example"
+
+
+@pytest.mark.parametrize("carry", [carry_by_backup, carry_by_export])
+def test_of_a_namespace_under_review_what_is_shown_is_shown_elsewhere_and_what_waits_waits(
+    filled: Mats, other: Mats, tmp_path, carry: Callable[[Mats, Mats, Path], None]
+):
+    filled("review", "com.acme.*", "--policy", "review").done()
+    filled("add", "-", stdin=rows(tool("fresh", description="Bakes bread")))
+    carry(filled, other, tmp_path / "file")
+    assert [one["id"] for one in other("review", "--json").json["waiting"]] == ["com.acme/fresh"]
+    assert "com.acme/fresh" not in other("search", "bake bread", "--json").out
+    assert answers(other) == answers(filled)
+
+
+def test_a_line_that_holds_nothing_back_is_rejected(filled: Mats, other: Mats):
+    hold_a_change(filled)
+    [line] = [line for line in filled("export").out.splitlines() if line.startswith('{"held"')]
+    active = json.loads(line)
+    active["held"].pop("held")
+    odd = {"held": {"name": 5}}
+    report = other("import", "-", "--with-trust", "--json", stdin=rows(active, odd)).json
+    assert [one["faults"][0]["attribute"] for one in report["rejected"]] == ["held", "held.namespace"]
+    assert not (other.home / "mats.db").exists()
+
+
+def test_a_restore_keeps_histories_and_forgets_what_was_removed_meanwhile(filled: Mats, other: Mats, tmp_path):
+    filled("edit", REFUND, "--tag", "money").done()
+    filled("backup", str(tmp_path / "file"))
+    sql(tmp_path / "file", f"DELETE FROM registry WHERE id = '{PAYROLL}'")  # as if its event waited
+    other("restore", str(tmp_path / "file")).done()
+    histories = [home("show", REFUND, "--json").json["profile"]["first_registered"] for home in (filled, other)]
+    assert histories[0] == histories[1]
+    assert len(dump(other, "profile_versions")) >= len(dump(filled, "profile_versions")) > 0
+    assert [row[3] for row in dump(other, "profiles") if row[0] == PAYROLL] == ["deleted"]
 
 
 def test_a_backup_replaces_a_file_only_by_force(filled: Mats, tmp_path):
@@ -196,6 +257,8 @@ ODD = {
     "number as text": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 'many', '[]', 'mini', x'', 1)",
     "outcome": "INSERT INTO outcomes VALUES ('q', 'a/b', '[\"odd\"]')",
     "receipt": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '7', '', '', 0, '[]', 'mini', x'0102', 1)",
+    "profile": "UPDATE profiles SET body = '{}'",
+    "profile of another": "UPDATE profiles SET id = 'com.acme/other' WHERE id = 'com.acme/refund'",
     "vector": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 0, '[]', 'mini', x'01', 1)",
 }
 """What a restore refuses."""

@@ -124,21 +124,20 @@ def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
     mats("review", IDS[0], "--reject")
     assert mats("review", "--json").json == {"waiting": []}
     assert mats("review", IDS[0], "--json").json["waiting"][0]["rejected"]
+    shown = [line.split() for line in mats("show", IDS[0]).out.splitlines()]
+    assert ["rejected", "endpoint", evil["endpoint"]] in shown
+    assert not [line for line in shown if "held" in line]
     assert "rejected by an operator" in mats("add", "-", stdin=rows(evil)).out
     assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 0
 
 
-def test_a_held_change_is_not_exported_as_if_it_were_approved(mats, tmp_path):
+def test_a_policy_that_shows_what_waited_says_so(mats):
     good, evil = (tool(IDS[0], endpoint=f"https://{name}.example.net/x") for name in ("good", "evil"))
     mats("import", "-", stdin=rows(good))
     mats("trust", IDS[0], "80")
-    assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 1
-    file = tmp_path / "export.jsonl"
-    assert mats("export", str(file)).code == 0
-    other = Mats(tmp_path / "other")
-    other("import", "--with-trust", str(file))
-    assert other("search", "give money back", "--json").json["results"] == []
-    assert other("review", IDS[0], "--json").json["waiting"][0]["rejected"]
+    mats("import", "-", stdin=rows(evil))
+    assert mats("review", "com.stripe.*", "--policy", "auto", "--json").json["published"] == []
+    assert "1 that waited are shown now" in mats("review", "com.stripe.*", "--policy", "open").out
 
 
 def test_erasing_a_capability_leaves_the_row_of_its_namespace(filled):

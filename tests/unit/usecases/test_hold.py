@@ -131,6 +131,29 @@ def test_an_approval_of_another_version_approves_nothing(world: World):
     assert "mcp.example" in world.profile(PAY.id).invocation
 
 
+def test_what_waits_goes_on_waiting_when_its_rating_or_the_policy_changes(world: World):
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.REVIEW))
+    harmless = PAY.model_copy(update={"tags": ("mail",)})
+    assert world.register(harmless) is HELD
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.AUTO))
+    assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
+    world.register(EVIL)
+    world.trust.put(PAY.id, NOTHING_ASSIGNED)
+    assert world.deliver(PAY.id) == {PAY.id: HELD}
+    assert world.profile(PAY.id).trust is None
+    assert "mcp.example" in world.profile(PAY.id).invocation
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.OPEN))
+    assert world.deliver(PAY.id) == {PAY.id: INDEXED}
+
+
+def test_what_was_rejected_stays_hidden_in_an_open_namespace(world: World):
+    world.register(EVIL)
+    decide(world, rejected=fingerprint(EVIL.item()))
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.OPEN))
+    assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
+    assert "mcp.example" in world.profile(PAY.id).invocation
+
+
 def test_a_rejected_version_stays_hidden_and_is_marked(world: World):
     world.register(EVIL)
     assert decide(world, rejected=fingerprint(EVIL.item())) is HELD

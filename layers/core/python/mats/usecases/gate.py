@@ -120,7 +120,7 @@ class Gate:
     run: Pass
     causes: Mapping[Id, Cause]
     limit: TimeLimit | None = None
-    """None: the encoder is not asked at all, and what waits for this decision already goes on waiting."""
+    """None: the encoder is not asked at all."""
     on_wait: OnWait = lambda id, error: None
 
     def __call__(
@@ -145,12 +145,8 @@ class Gate:
             similarities = [None] * len(unclear)
         told = dict(zip(unclear, similarities, strict=True))
         for id, case in cases.items():
-            held = case.last.profile.held if case.last else None
             if not (self.run.maker.encoder and id in told and told[id] is None):
                 decided[id] = case.decide(told.get(id), self.causes[id])
-            elif case.last and held and case.has(held.digest) and not self.limit:
-                waiting = case.last.profile.with_assigned(case.assigned).seal()
-                decided[id] = Draft(target=replace(case.last, profile=waiting))
             else:
                 namespace, name = parts(id)
                 nothing = Stored(Profile(namespace=namespace, name=name, status=Status.DELETED).seal())
@@ -164,11 +160,15 @@ class Gate:
         """The case that a decision compares; the draft itself, if it needs none."""
         reviewed, made = assigned.policy is Policy.REVIEW, draft.target.profile
         case = _Case(draft, last, assigned, reviewed=reviewed)
+        rejected, is_open = case.has(assigned.rejected), assigned.policy is Policy.OPEN
+        if case.has(assigned.approved) or (is_open and not rejected):
+            return draft
+        held = last.profile.held if last else None
+        if last and held and case.has(held.digest):  # until an operator decides, or its owner changes it
+            waiting = last.profile.with_assigned(assigned).hold(held.model_copy(update={"rejected": rejected}))
+            return Draft(target=replace(last, profile=waiting))
         if_new = reviewed or (self.run.maker.review_new and not assigned.is_rated and not assigned.policy)
         gated = assigned.is_rated or if_new
-        if assigned.policy is Policy.OPEN or case.has(assigned.approved):
-            return draft
-        rejected = case.has(assigned.rejected)
         if last and not rejected and is_made_from(last.profile, draft):
             return _with_approved(draft, last.profile.approved if gated else None)
         known = last.profile if last and (last.profile.findable or last.profile.approved) else None

@@ -1,4 +1,4 @@
-"""Backup of the whole file, and restore of what people wrote and reported. A crash leaves no half of either."""
+"""Backup of the whole file, and restore of all of it but sources. A crash leaves no half of either."""
 
 import json
 import math
@@ -17,6 +17,7 @@ from mats.adapters.sqlite.registry import Announcer, assign, read_snapshot, regi
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible, StorageUnusable
 from mats.domain.learning.outcome import Event, unpack_vector
+from mats.domain.profile.profile import Profile
 
 
 class Contents(NamedTuple):
@@ -66,10 +67,10 @@ def open_backup(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def restore(backup: sqlite3.Connection, database: Database, announce: Announcer) -> Contents:
-    """Add registrations, trust, receipts and reports to an empty registry, in one transaction.
+    """Add registrations, trust, profiles, receipts and reports to an empty registry, in one transaction.
 
-    Profiles and the index are made from them again. A change that waits for an operator's decision waits again, its
-    capability without the version that was approved.
+    Every capability is announced, so that its profile is brought up to date and indexed. What waits for an operator goes
+    on waiting.
 
     Raises NotPossible: the registry is not empty, or a row of the backup is not as mats writes it.
     """
@@ -84,6 +85,9 @@ def restore(backup: sqlite3.Connection, database: Database, announce: Announcer)
                     register(target, announce, Registration.parse(entry))
             for table in _DECODED:
                 _copy(table, backup, target)
+            target.execute("UPDATE profiles SET indexed_rev = 0")
+            for (id,) in target.execute(_REMOVED).fetchall():
+                announce(target, "Registry", "REMOVE", id)
         except _ODD as error:
             message = f"the backup cannot be restored: a row is not as mats writes it ({error})"
             raise NotPossible([Fault("", message)]) from error
@@ -93,7 +97,11 @@ def restore(backup: sqlite3.Connection, database: Database, announce: Announcer)
 _ODD = (CapabilityError, AttributeError, LookupError, RecursionError, TypeError, ValueError, struct.error)
 """Errors of decoding a row that mats does not write."""
 
+_REMOVED = "SELECT id FROM profiles WHERE status != 'deleted' AND id NOT IN (SELECT id FROM registry)"
+
 _DECODED: Mapping[str, Callable[..., object]] = {
+    "profiles": lambda id, rev, _, status, body, vector, *more: _decode_profile(body, (id, rev, status), vector),
+    "profile_versions": lambda id, rev, body, *more: _decode_profile(body, (id, rev)),
     "receipts": lambda *row: _decode_receipt(row[:-1]),
     "reports": lambda *row: _decode_receipt(row[:-2]),
     "outcomes": lambda query_id, id, events: [Event(event) for event in json.loads(events)],
@@ -103,9 +111,19 @@ _DECODED: Mapping[str, Callable[..., object]] = {
 _TYPES = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
 
 
+def _decode_profile(body: str, columns: tuple[Any, ...], vector: bytes | None = None) -> None:
+    profile = Profile.model_validate_json(body)
+    if columns != (profile.id, profile.rev, profile.status)[: len(columns)]:
+        raise ValueError(f"the profile {profile.id} is not that of its row")
+    _decode_vector(vector)
+
+
 def _decode_receipt(row: tuple[Any, ...]) -> None:
-    vector = unpack_vector(receipt_of(row).vector or b"")
-    if not math.isfinite(sum(vector)):
+    _decode_vector(receipt_of(row).vector)
+
+
+def _decode_vector(packed: bytes | None) -> None:
+    if not math.isfinite(sum(unpack_vector(packed or b""))):
         raise ValueError("the vector is not finite")
 
 
@@ -134,7 +152,7 @@ def _verify(connection: sqlite3.Connection) -> Contents:
         raise StorageUnusable(f"it {problem}")
     ordinary = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
     tables = {name for (name,) in connection.execute(ordinary)}
-    if missing := {"registry", "trust", "profiles", *_DECODED} - tables:
+    if missing := {"registry", "trust", *_DECODED} - tables:
         raise StorageUnusable(f"it has no table {min(missing)}")
     [(found,), *_] = connection.execute("PRAGMA integrity_check").fetchall()
     if found != "ok":

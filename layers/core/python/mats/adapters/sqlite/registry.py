@@ -11,8 +11,17 @@ from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, PreconditionFailed
-from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, namespace_of_pattern, parse_row, resolve_all
+from mats.domain.profile.assignment import (
+    NOTHING_ASSIGNED,
+    Assigned,
+    Policy,
+    namespace_of_pattern,
+    parse_row,
+    resolve,
+    resolve_all,
+)
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
+from mats.domain.profile.profile import Profile
 from mats.ports import Clock, Ids, Item, Precondition
 
 
@@ -190,21 +199,40 @@ class SqliteTrust:
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
 
 
-_HELD = "SELECT id, json_extract(body, '$.held.digest') FROM profiles WHERE status = 'held'"
+def snapshot(database: Database) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
+    """What another registry needs to show the same: profiles of what is held, items, and rows of trust.
 
-
-def snapshot(database: Database) -> Iterator[Item | tuple[Id, Assigned]]:
-    """Every item, then every row of trust, each in order of id, as of one moment. Raises as `Database.reading` does."""
+    Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it. Raises as
+    `Database.reading` does.
+    """
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")
-        yield from read_snapshot(connection)
+        for (body,) in connection.execute("SELECT body FROM profiles WHERE status = 'held' ORDER BY id"):
+            yield Profile.model_validate_json(body)
+        rows: dict[Id, Assigned] = {}
+        for entry in read_snapshot(connection):
+            if isinstance(entry, tuple):
+                rows.update([entry])
+            else:
+                yield entry
+        for id, digest in _shown(connection) if any(row.policy is Policy.REVIEW for row in rows.values()) else ():
+            if resolve(id, rows).policy is Policy.REVIEW:
+                rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), approved=digest)
+        yield from sorted(rows.items())
+
+
+def _shown(connection: sqlite3.Connection) -> list[tuple[Id, str]]:
+    """The ids whose latest registration is shown, with its digest."""
+    query = (
+        "SELECT id, digest FROM registry JOIN profiles USING (id) "
+        "WHERE status = 'active' AND id NOT IN (SELECT id FROM events)"
+    )
+    return connection.execute(query).fetchall()
 
 
 def read_snapshot(connection: sqlite3.Connection) -> Iterator[Item | tuple[Id, Assigned]]:
-    """As `snapshot`, of what the connection sees."""
+    """Every item, then every row of trust, each in order of id."""
     for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
         yield json.loads(item)
-    rows = {id: parse_row(json.loads(row)) for id, row in connection.execute("SELECT id, assigned FROM trust")}
-    for id, digest in connection.execute(_HELD):  # without its approved version it must not be shown elsewhere
-        rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), rejected=digest)
-    yield from sorted(rows.items())
+    for id, row in connection.execute("SELECT id, assigned FROM trust ORDER BY id"):
+        yield id, parse_row(json.loads(row))

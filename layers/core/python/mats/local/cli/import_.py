@@ -27,7 +27,7 @@ from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import BATCH, DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.local.review import waiting
-from mats.ports import ImportTarget, Item, Registry, TrustBook
+from mats.ports import ImportTarget, Item, ProfileStore, Registry, TrustBook
 from mats.settings import Settings, SettingsInvalid, variable_of
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def _run(
     registry = cast(Registry, _Deferred(lambda: opened().stores.registry))
     trust = cast(TrustBook, _Deferred(lambda: opened().stores.trust))
     importer = Importer(registry, trust if with_trust else None)
+    if with_trust:
+        importer.profiles = cast(ProfileStore, _Deferred(lambda: opened().stores.profiles))
     if foreign:
         importer.reserved = lambda ids: of_operators(trust.get(ids))
     with ui.bar("Registering", None) as advance, Early(opened).open() as early:

@@ -11,11 +11,12 @@ import typer
 
 from mats.bootstrap.local import Contents, back_up, local_system, open_backup, replacing
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
+from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli import output as ui
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
-from mats.local.imports.importer import trust_line
+from mats.local.imports.importer import held_line, trust_line
 
 Force = Annotated[bool, ui.option("Replace the file if it exists.", "--force")]
 
@@ -27,18 +28,22 @@ def export(
 ) -> None:
     """Write every registration and all trust as JSON Lines, for `mats import --with-trust`.
 
-    Lines are in order of id, so that two exports can be compared. Profiles are not exported; `mats backup` has all.
+    Lines are in order of id, so that two exports can be compared. Of profiles, only those are exported that hold back a
+    change; `mats backup` has all.
     """
     local = local_system(context.obj, create=False)
     _check_free(Path(file), force=force or file == "-")
     capabilities = trust = 0
     with _output(file) as out:
         for entry in local.stores.snapshot():
-            if isinstance(entry, tuple):
+            if isinstance(entry, Profile):
+                line = held_line(entry)
+            elif isinstance(entry, tuple):
                 trust += 1
+                line = trust_line(*entry)
             else:
                 capabilities += 1
-            line = trust_line(*entry) if isinstance(entry, tuple) else entry
+                line = entry
             out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
     ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
 
@@ -70,8 +75,7 @@ def backup(
 ) -> None:
     """Write the whole registry to one file and verify it; the service can keep running.
 
-    `mats restore` reads registrations, trust, receipts and reports of it. Keep it like the registry itself:
-    hidden capabilities are in it, too.
+    `mats restore` reads it. Keep it like the registry itself: hidden capabilities are in it, too.
     """
     local = local_system(context.obj, create=False)
     _check_free(file, force=force)
@@ -85,9 +89,9 @@ def backup(
 def restore(
     context: typer.Context, file: Annotated[Path, ui.argument("A file that `mats backup` wrote.", dir_okay=False)]
 ) -> None:
-    """Restore a backup into an empty or new folder: registrations, trust, receipts and reports.
+    """Restore a backup into an empty or new folder: all but sources, whose commands `mats sync` would run.
 
-    Profiles are made again, and by a writer where one is configured. What waits for a decision is shown only after it.
+    What waits for a decision goes on waiting, and the version approved last stays findable.
     """
     with open_backup(file) as backup:
         local = local_system(context.obj)

@@ -239,15 +239,17 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
         yield "provider", f"{verified} (verified)"
     elif claimed := profile["provider"] if held else item.get("provider"):
         yield "provider", f"{claimed} (claimed)"
+    word = "rejected" if held and held["rejected"] else "held"
     for key, each in changed.items():
-        yield f"held {key}", each["held"] or "none"
+        yield f"{word} {key}", each["held"] or "none"
     if held:
-        state = "rejected by an operator" if held["rejected"] else "waits for an operator: mats review"
-        yield "held", "\n".join((*held["changes"], state))
+        state = "by an operator, who can still approve it" if held["rejected"] else "waits for an operator"
+        yield word, "\n".join((*held["changes"], f"{state}: mats review {shown['id']}"))
     yield "trust", "none given" if shown["trust"] is None else shown["trust"]
     if not profile:
         return
-    state = profile["status"] + (", described by a writer" if profile["enriched"] else ", as registered")
+    status = "shown, a change is rejected" if word == "rejected" and profile["source"] else profile["status"]
+    state = status + (", described by a writer" if profile["enriched"] else ", as registered")
     indexed = "" if profile["indexed_rev"] == profile["rev"] else ", not indexed yet"
     yield "status", state + (f": {error}" if (error := profile["error"]) else f", revision {profile['rev']}{indexed}")
     if earlier := len(shown["versions"]):

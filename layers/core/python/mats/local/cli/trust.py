@@ -167,8 +167,12 @@ def review(
     local = local_system(context.obj, create=False)
     if policy:
         key = target_key(target)
+        before = {one["id"] for one in waiting(local)}
         _assign(local, key, replace(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), policy=policy))
-        ui.show({"target": target, "policy": policy}, f"{target}: policy {policy}")
+        after = {one["id"] for one in waiting(local)}
+        published = sorted(before - after)
+        text = f"; {len(published):,} that waited are shown now" if published else ""
+        ui.show({"target": target, "policy": policy, "published": published}, f"{target}: policy {policy}{text}")
         return
     held = waiting(local, [Id(target)] if target else ())
     if target and not held:

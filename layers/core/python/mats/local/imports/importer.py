@@ -5,17 +5,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, KindConflict, PreconditionFailed, RegistrationInvalid, RequestInvalid
 from mats.domain.profile import origin
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.origin import Placed, fingerprint, version_of
+from mats.domain.profile.profile import Profile, Status, check_profile_size
 from mats.domain.profile.sync import content_digest
 from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source
 from mats.local.imports import formats
 from mats.local.imports.files import Location, Skipped, Stream
-from mats.ports import ImportTarget, Item, TrustBook
+from mats.ports import ImportTarget, Item, ProfileStore, Stored, TrustBook
 
 BATCH = 256  # Registrations per transaction, acknowledged together
 _MOST_EMPTY = 10  # Entries, of which one may be empty
@@ -143,7 +146,8 @@ class DryRunRegistry:
 @dataclass(slots=True)
 class Importer:
     registry: ImportTarget
-    trust: TrustBook | None = None  # Where rows of trust go; None: they are passed over
+    trust: TrustBook | None = None  # Where rows of trust go; None: they and what is held are passed over
+    profiles: ProfileStore | None = None  # Where profiles of what is held go, if rows of trust do
     reserved: Callable[[Collection[Id]], Collection[Id]] = lambda ids: ()
     """Ids that this source may not write, because operators trust them or their namespace; none if operators import."""
     refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on
@@ -174,12 +178,14 @@ class Importer:
                 self.report.unread += not place.line
                 self._reject(place, value.faults)
                 continue
-            if place.line and _is_trust_row(value):
+            if place.line and _is_of_operators(value):
                 try:
                     if self.trust is None:
                         self.report.trust["passed_over"] += 1
-                    else:
+                    elif _TRUST in value:
                         assigned.update([parse_trust(value)])
+                    else:
+                        self._hold(parse_held(value))
                 except Invalid as error:
                     self.report.rejected.append(Finding(place, error.faults))
                 continue
@@ -194,6 +200,11 @@ class Importer:
         self._put(batch)
         acknowledge(pending)
         self._assign(assigned)
+
+    def _hold(self, profile: Profile) -> None:
+        """Save what is shown while a registration, of a later line, waits; nothing if the id has a profile here."""
+        if self.profiles and not self.profiles.get([profile.id]):
+            self.profiles.save([Stored(profile.as_first())])
 
     def _assign(self, assigned: Mapping[Id, Assigned]) -> None:
         """Write the rows of trust that are not stored yet."""
@@ -255,17 +266,37 @@ class Importer:
                 self.report.registered.append((id, placed[id], place))
 
 
-_TRUST = "trust"
+_TRUST, _HELD = "trust", "held"
 _TRUST_ATTRIBUTES = ("id", *(each.name for each in fields(Assigned)))
 
 
-def _is_trust_row(value: object) -> bool:
-    """True if a line is a row of trust: `{"trust": {"id": "com.acme/refund", "trust": 80}}`.
+def _is_of_operators(value: object) -> bool:
+    """True if a line is a row of trust, `{"trust": {"id": "com.acme/refund", "trust": 80}}`, or a profile: `{"held": …}`.
 
-    `mats export` writes them and `mats import --with-trust` assigns them. A registration cannot carry trust, since
+    `mats export` writes them and `mats import --with-trust` reads them. A registration cannot carry trust, since
     owners write registrations and operators assign trust.
     """
-    return isinstance(value, Mapping) and value.keys() == {_TRUST} and isinstance(value[_TRUST], Mapping)
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return False
+    [(key, row)] = value.items()
+    return key in (_TRUST, _HELD) and isinstance(row, Mapping)
+
+
+def held_line(profile: Profile) -> dict[str, Any]:
+    """The line of a profile that is shown, or shows nothing, while its registration waits for an operator."""
+    return {_HELD: profile.model_dump(mode="json", exclude={"rev", "indexed_rev"}, exclude_defaults=True)}
+
+
+def parse_held(value: Json) -> Profile:
+    """The profile of a line. Raises RegistrationInvalid: it is none, or holds nothing back."""
+    try:
+        profile = Profile.model_validate(value[_HELD])
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise RegistrationInvalid([Fault(".".join(map(str, (_HELD, *first["loc"]))), first["msg"])]) from error
+    if profile.status is not Status.HELD or profile.held is None:
+        raise RegistrationInvalid([Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")])
+    return check_profile_size(profile)
 
 
 def trust_line(key: Id, assigned: Assigned) -> dict[str, Any]:
