@@ -111,6 +111,14 @@ def with_provider(dataset: Dataset) -> list[JudgedQuery]:
     return draw(made, MADE)
 
 
+_PLACES = ("{0} in {1}", "{0} via {1}", "{0} in my {1} account", "{0} with {1}", "{0} on {1}", "use {1} to {0}")
+
+
+def to_be_done_in(product: str, text: str, number: int) -> str:
+    """A request with the product where it is to be done, each number in other words."""
+    return _PLACES[number % len(_PLACES)].format(text, product)
+
+
 def with_another_provider(dataset: Dataset) -> list[JudgedQuery]:
     """Judged queries to be done in a product that has no right one; what it has stands for the right ones."""
     items: defaultdict[str, set[Id]] = defaultdict(set)
@@ -119,8 +127,8 @@ def with_another_provider(dataset: Dataset) -> list[JudgedQuery]:
     chance, names = random.Random(SEED), sorted(items.keys() - {""})
     named = [(query, chance.choice(names)) for query in draw(dataset.queries, MADE) if names]
     return [
-        replace(query, text=f"{query.text} in {name}", relevant=frozenset(items[name]))
-        for query, name in named
+        replace(query, text=to_be_done_in(name, query.text, number), relevant=frozenset(items[name]))
+        for number, (query, name) in enumerate(named)
         if items[name].isdisjoint(query.relevant)
     ]
 

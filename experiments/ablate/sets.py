@@ -124,26 +124,27 @@ def one_product(opened: OpenSet) -> Iterator[Comparison]:
 
 
 def absent_products(opened: OpenSet) -> Iterator[Comparison]:
-    """Judged queries with `in PRODUCT` added, which must not be a match of others, and without, where one stays."""
+    """Judged queries to be done in a product, which must not be a match of others, and without it, where one stays."""
     arms = opened.arms.only("products")
     queries = requests.draw(opened.dataset.queries, requests.MADE)
 
-    def matches(discover: Discover, text: str) -> float:
-        return float(discover.answer(Query.parse({"query": text[-LONGEST_QUERY:]})).verdict is Verdict.MATCH)
-
-    def keeps_to(discover: Discover, query: JudgedQuery) -> float:
-        """1 if nothing matches, or what is first is of the product."""
-        answer = discover.answer(Query.parse({"query": query.text[-LONGEST_QUERY:]}))
-        return float(answer.verdict is not Verdict.MATCH or answer.results[0].id in query.relevant)
+    def matches(discover: Discover, text: str, own: Collection[str] = ()) -> float:
+        """1 if what is first is a match, and none of the product's own."""
+        answer = discover.answer(Query.parse({"query": text[-LONGEST_QUERY:]}))
+        return float(answer.verdict is Verdict.MATCH and answer.results[0].id not in own)
 
     for without in arms.without.values():
         plain = [(matches(arms.whole, each.text), matches(without, each.text)) for each in queries]
         yield compare("products", Part.SILENT, "judged queries: a match", opened.dataset.name, plain)
-        asked = [f"{each.text} in {requests.ELSEWHERE[n % len(requests.ELSEWHERE)]}" for n, each in enumerate(queries)]
+        names = requests.ELSEWHERE
+        asked = [requests.to_be_done_in(names[n % len(names)], each.text, n) for n, each in enumerate(queries)]
         pairs = [(1 - matches(arms.whole, text), 1 - matches(without, text)) for text in asked]
         yield compare("products", Part.OWN, "in a product that is not here: no match", opened.dataset.name, pairs)
         others = requests.with_another_provider(opened.dataset)
-        pairs = [(keeps_to(arms.whole, each), keeps_to(without, each)) for each in others]
+        pairs = [
+            (1 - matches(arms.whole, each.text, each.relevant), 1 - matches(without, each.text, each.relevant))
+            for each in others
+        ]
         yield compare("products", Part.OWN, "in a product that has another: no match", opened.dataset.name, pairs)
 
 

@@ -146,6 +146,18 @@ def test_the_first_sync_replaces_what_is_registered_and_later_ones_do_not(world:
     assert world.version("refund") == "by hand"
 
 
+def test_the_first_sync_keeps_what_only_the_registry_says_and_names_what_it_replaces(world: World):
+    world.registry.put([tool(description="Mine", examples=["pay Ann"], visible_to=["ops"])])
+    first = world.sync(tool(description="Theirs", version="2"))
+    item = world.registry.items[tool().id]
+    assert (item["description"], item["examples"], item["visible_to"]) == ("Theirs", ["pay Ann"], ["ops"])
+    assert [entry.reason for entry in first.kept] == ["the first sync keeps examples, visible_to and replaces description"]
+    later = world.sync(tool(description="Theirs, again", version="3"))
+    item = world.registry.items[tool().id]
+    assert (item["description"], item["examples"], item["version"]) == ("Theirs, again", ["pay Ann"], "3")
+    assert "examples" in later.kept[0].reason
+
+
 def test_another_kind_under_an_id_is_neither_written_nor_removed(world: World):
     world.registry.put([tool(kind="agent")])
     assert world.source().put([tool()]) == {tool().id: Placed.OTHER_KIND}

@@ -24,9 +24,12 @@ from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
 from mats.domain.search.shortlist import Ranked
 from mats.domain.text.words import STOP_WORDS, first_sentence, index_terms, word_set
 
-_MARKS = word_set("on with in via from using")  # Words before the name of a product
+_MARKS = word_set("on with in via from using use")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
 _TOWARDS = word_set("to into")  # Words before the name of a well-known one, beside those
+_ABOUT = word_set("news information info data details facts report reports article articles paper papers research update")
+"""Words after which `on` says what they are about."""
+_SPACES = word_set("account workspace instance organization organisation tenant")  # Words after it that add nothing
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3
@@ -47,8 +50,8 @@ class Named:
     spelled: Sequence[str]
     rest: str
     free: Sequence[str] = ()  # Those spelled whose owners no operator trusts
-    absent: Elsewhere | None = None  # Well-known products that no namespace and no provider has
-    here: Elsewhere | None = None  # Those in which it says that what it asks for is to be done
+    elsewhere: Elsewhere | None = None
+    """Well-known ones that no namespace and no provider has, or else those in which the request is to be done."""
 
     def within(self, admitted: Filter) -> Filter:
         """The filter of what has one of the names."""
@@ -96,7 +99,7 @@ class Products(Policy):
         uses = index.names(asked_names(ask.plain), ask.admitted)
         named = products_named(ask.plain, uses)
         if not named.spaces:
-            return ask, named if named.absent else None
+            return ask, named if named.elsewhere else None
         if frozenset[str]().union(*named.spaces.values()).issuperset(index.namespaces(ask.admitted)):
             return replace(ask, searched=named.rest, plain=named.rest), None
         note = f"ranks what belongs to {', '.join(named.spelled)} higher, which the query names"
@@ -121,7 +124,7 @@ class Products(Policy):
     ) -> Sequence[Candidate]:
         if evidence is None:
             return candidates
-        named, elsewhere = evidence.named, evidence.named.absent or evidence.named.here
+        named, elsewhere = evidence.named, evidence.named.elsewhere
         own = {each.id for each in candidates if named.is_for(each.profile)}
         candidates = [replace(each, gain=_GAIN) if each.id in own else each for each in candidates]
         if elsewhere is None:
@@ -204,7 +207,7 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     absent = Elsewhere(tuple(names)[:_MOST], told) if names else None
     is_place = any(_is_place(tokens, span) for span in spans.values())
     here = Elsewhere(tuple(spelled.values()), told=True) if is_place else None
-    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent, here)
+    return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent or here)
 
 
 @cache
@@ -241,14 +244,18 @@ def _asks_of(tokens: Sequence[_Token], span: range, ordinary: bool) -> bool:
 
 
 def _is_place(tokens: Sequence[_Token], span: range) -> bool:
-    """True if a text says that what it asks for is to be done there: `in X`, `to X`, `X: …`, or nothing but X.
+    """True if a text says that what it asks for is to be done there: `in X`, `to my X account`, or nothing but X.
 
-    `in the X queue` and `from X's page` say it of something else.
+    `in the X queue` and `from X's page` say it of something else; so do `news on X`, and `on X` that is not the end.
     """
-    before, after = tokens[span.start - 1].lowered if span.start else "", tokens[span.stop : span.stop + 1]
-    if any(each.lowered not in STOP_WORDS and each.start - tokens[span.stop - 1].end == 1 for each in after):
+    stop, run = _end(tokens, span), _capitals(tokens, span)
+    after = tokens[stop : stop + 1]
+    if any(each.lowered not in STOP_WORDS and each.start - tokens[stop - 1].end == 1 for each in after):
         return False
-    return before in _TOWARDS or (before != "on" and _is_told(tokens, span, _capitals(tokens, span)))
+    start = _marker(tokens, run)
+    if tokens[start].lowered == "on" and (after or (start and tokens[start - 1].lowered in _ABOUT)):
+        return False
+    return _is_told(tokens, span, run) or _marker(tokens, run, _TOWARDS) < run.start
 
 
 def _has_owner(span: range, tokens: Sequence[_Token], uses: Mapping[str, NameUse]) -> bool:
@@ -290,18 +297,23 @@ def _is_told(tokens: Sequence[_Token], span: range, run: range) -> bool:
     return tokens[span.stop - 1].introduces or len(span) == len(tokens) or _marker(tokens, run) < run.start
 
 
-def _marker(tokens: Sequence[_Token], run: range) -> int:
+def _marker(tokens: Sequence[_Token], run: range, marks: Set[str] = _MARKS) -> int:
     """Where the words begin that mark a run as a name, such as `in the`; where the run begins if there are none."""
     before = [token.lowered for token in tokens[max(0, run.start - 2) : run.start]]
-    if before and before[-1] in _MARKS:
+    if before and before[-1] in marks:
         return run.start - 1
-    return run.start - 2 if len(before) > 1 and before[1] in _BETWEEN and before[0] in _MARKS else run.start
+    return run.start - 2 if len(before) > 1 and before[1] in _BETWEEN and before[0] in marks else run.start
+
+
+def _end(tokens: Sequence[_Token], span: range) -> int:
+    """Where the words of a name end, with one such as `account` after it."""
+    return span.stop + any(each.lowered in _SPACES for each in tokens[span.stop : span.stop + 1])
 
 
 def _without(text: str, tokens: Sequence[_Token], spans: Iterable[range]) -> str:
     """The text without these names and what marks them; the whole text if nothing else is in it."""
     rest = text
     for span in sorted(spans, key=lambda span: -span.start):
-        start, end = tokens[_marker(tokens, span)].start, tokens[span.stop - 1].end
+        start, end = tokens[_marker(tokens, span)].start, tokens[_end(tokens, span) - 1].end
         rest = rest[:start] + rest[end:].removeprefix(":")
-    return rest.strip() if index_terms(rest) else text
+    return rest.strip(" ,") if index_terms(rest) else text

@@ -80,7 +80,7 @@ def next_step(
     """The step for an entry with digest `listed`, where the registry has one with digest `stored` (None: nothing).
 
     `own` is the entry as this source's last sync left it, `others` are those of other sources under the same id. The
-    `first` sync of a source replaces what is registered, as an import does.
+    `first` sync of a source writes over what is registered: see `take_over`.
     """
     own = own or TrackedEntry()
     if not own.digest and any(other.digest and not other.gone for other in others):
@@ -103,6 +103,11 @@ def merge(listed: Item, stored: Item, own: TrackedEntry) -> Item | None:
     if not known or "" in edited:
         return None
     return {**{n: v for n, v in listed.items() if n not in edited}, **{n: stored[n] for n in edited & stored.keys()}}
+
+
+def take_over(listed: Item, stored: Item) -> Item:
+    """What a source lists at its first sync, with the attributes of `DESCRIBING` that only the registry has."""
+    return {**{name: stored[name] for name in DESCRIBING if name in stored}, **listed}
 
 
 def exceeds_guard(gone: int, total: int) -> bool:

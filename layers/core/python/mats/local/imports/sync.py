@@ -26,6 +26,7 @@ from mats.domain.profile.sync import (
     exceeds_guard,
     merge,
     next_step,
+    take_over,
 )
 from mats.local.imports.importer import Importer, Report
 from mats.local.imports.sources import Reading
@@ -90,6 +91,9 @@ class SourceSync:
             if item is not None and step is Step.EDITED and (merged := self._merge(item, registration)):
                 chosen, replaced = merged, self._own(id).digest
                 step = Step.KEEP if content_digest(merged.item()) == before else Step.WRITE
+            elif item is not None and step is Step.WRITE and self.first and not self._own(id).digest:
+                chosen = self._take_over(item, registration)
+                step = Step.KEEP if content_digest(chosen.item()) == before else Step.WRITE
             if step is Step.WRITE:
                 listed[id] = chosen
                 self._class(item, chosen)
@@ -114,6 +118,18 @@ class SourceSync:
                 self.kept.append(Kept(found.id, f"keeps what was edited here: {', '.join(edited)}"))
             return found
         return None
+
+    def _take_over(self, item: Item, registration: Registration) -> Registration:
+        """What the source lists, with what is said in the registry only; what is replaced is told."""
+        listed, found = registration.item(), registration
+        with suppress(RegistrationInvalid):
+            found = Registration.parse(take_over(listed, item))
+        kept = [name for name in DESCRIBING if getattr(found, name) != getattr(registration, name)]
+        replaced = [name for name in DESCRIBING if name in item and item[name] != found.item().get(name)]
+        told = [f"{verb} {', '.join(names)}" for verb, names in (("keeps", kept), ("replaces", replaced)) if names]
+        if told:
+            self.kept.append(Kept(found.id, f"the first sync {' and '.join(told)}"))
+        return found
 
     def _class(self, item: Item | None, registration: Registration) -> None:
         with suppress(RegistrationInvalid):
