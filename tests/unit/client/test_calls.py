@@ -322,3 +322,37 @@ def test_everything_that_an_input_lacks_is_named_before_a_credential(arguments, 
     with pytest.raises(RequestInvalid) as refused:
         Caller(environment={}).prepare(invocation, {**arguments, "more": 1, "X-A": "ä"}, schema=schema)
     assert {fault.attribute for fault in refused.value.faults} == {*named, "tenant", "more", "X-A"}
+
+
+TYPED = {
+    "properties": {"limit": {"type": "integer"}, "body": {"$ref": "#/$defs/parcel"}},
+    "$defs": {"parcel": {"type": "object", "properties": {
+        "weight": {"type": "number"}, "count": {"type": ["integer", "null"]}, "fragile": {"type": "boolean"},
+        "label": {"type": "string", "format": "binary"}, "items": {"type": "array", "items": {"type": "string"}},
+        "odd": {"type": "weight"},
+    }}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        ({"weight": 2, "count": None, "fragile": True, "items": ["a"], "odd": "?", "label": {"filename": "a"}}, []),
+        ({"weight": "heavy"}, ["body.weight: must be of type number, not string"]),
+        ({"weight": True, "count": 1.5}, ["body.weight: must be", "body.count: must be of type integer or null, not n"]),
+        ({"count": 2.0, "fragile": "yes"}, ["body.fragile: must be of type boolean, not string"]),
+        ({"items": ["a", 5]}, ["body.items[1]: must be of type string, not integer"]),
+        ({"label": "a text"}, ["body.label: must be a file: an object with `filename`"]),
+        ([1], ["body: must be of type object, not array"]),
+    ],
+)
+def test_values_of_another_type_are_named_before_anything_is_sent(body, faults):
+    invocation = http("https://api.example.com/x", {"name": "limit", "in": "query"}, body="application/json")
+    given = {"limit": "5", "body": body}  # an address has texts only
+    found: list[str] = []
+    try:
+        Caller(environment={}).prepare(invocation, given, schema=TYPED)
+    except RequestInvalid as error:
+        found = list(map(str, error.faults))
+    assert len(found) == len(faults)
+    assert all(one.startswith(start) for one, start in zip(found, faults, strict=True))

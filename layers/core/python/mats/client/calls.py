@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mats.domain.capability.json_schema import missing_from
+from mats.domain.capability.json_schema import faults_of
 from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.catalogue import Invocation, from_text
@@ -86,7 +86,7 @@ class Caller:
             invocation: Of `Client.capability(id)`, or its JSON.
             arguments: The input, by the capability's input schema; of an agent its `message`.
             tool: Of an MCP server whose invocation names none; without one, the server's tools are the result.
-            schema: The capability's input schema: nothing is sent that lacks what it requires.
+            schema: The capability's input schema: nothing is sent that lacks what it requires, or has other types.
 
         Raises:
             RequestInvalid: the input, a value or a credential is missing, or cannot be sent.
@@ -107,8 +107,8 @@ class Caller:
         Raises as `__call__`; RequestInvalid has all faults of the input and of the values.
         """
         call = from_text(json.dumps(invocation)) if isinstance(invocation, Mapping) else invocation
-        missing = () if isinstance(call, A2aCall) else missing_from(arguments, schema, schema or {})
-        faults = {name: Fault(name, "is required") for name in missing}
+        found = () if isinstance(call, A2aCall) else faults_of(arguments, schema, schema or {})
+        faults = {name: Fault(name, message) for name, message in found}
         try:
             prepared = self._prepare(call, arguments, tool)
         except RequestInvalid as error:

@@ -8,7 +8,7 @@ import json
 import re
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
@@ -66,28 +66,58 @@ _ABSENT: Mapping[str, Any] = {}
 _MOST_CHECKED = 500  # Objects, each against one schema: references may be circular
 
 
-def missing_from(
-    value: object, schema: object, whole: Mapping[str, Any], path: str = "", seen: set[tuple[int, int]] | None = None
-) -> Iterator[str]:
-    """The paths of what a schema requires of objects in objects, and a value lacks; of one that is absent, its own.
+_TYPE_OF: Sequence[tuple[Any, str]] = (
+    (bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object"), (list, "array"),
+)  # fmt: skip
 
-    Properties that are `readOnly` are for answers. Alternatives (`anyOf`, `oneOf`) are not decided.
+
+def faults_of(
+    value: object, schema: object, whole: Mapping[str, Any], path: str = "", seen: set[tuple[int, int]] | None = None
+) -> Iterator[tuple[str, str]]:
+    """The paths of what a schema requires and an input lacks, and of values of another type, each with what is wrong.
+
+    Properties that are `readOnly` are for answers, and null is as good as absent. Alternatives (`anyOf`, `oneOf`) are
+    not decided. A text for a whole parameter is let through, since an address has texts only.
     """
     schema = resolve_reference(schema, whole) if isinstance(schema, dict) else {}
     seen, key = set() if seen is None else seen, (id(value), id(schema))
-    if not isinstance(value, Mapping) or key in seen or len(seen) > _MOST_CHECKED:
+    if value is None or key in seen or len(seen) > _MOST_CHECKED:
         return
     seen.add(key)
+    if wrong := _wrong_type(value, schema, path):
+        yield path, wrong
     for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
-        yield from missing_from(value, part, whole, path, seen)
+        yield from faults_of(value, part, whole, path, seen)
+    for position, entry in enumerate(value if isinstance(value, list) else ()):
+        yield from faults_of(entry, schema.get("items"), whole, f"{path}[{position}]", seen)
+    if not isinstance(value, Mapping):
+        return
     properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     required = schema["required"] if _are_names(schema.get("required")) else []
     for name in dict.fromkeys((*required, *(name for name in value if name in properties))):
-        inner, is_absent = properties.get(name), value.get(name) is None
+        inner, is_absent, own = properties.get(name), value.get(name) is None, f"{path}.{name}" if path else name
         if is_absent and (name not in required or (isinstance(inner, dict) and inner.get("readOnly") is True)):
             continue
-        lacking = list(missing_from(_ABSENT if is_absent else value[name], inner, whole, f"{path}{name}.", seen))
-        yield from lacking or ([f"{path}{name}"] if is_absent else [])
+        found = list(faults_of(_ABSENT if is_absent else value[name], inner, whole, own, seen))
+        lacking = [each for each in found if each[0] != own] if is_absent else found
+        yield from lacking or ([(own, "is required")] if is_absent else [])
+
+
+def _is_whole(value: object) -> bool:
+    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+
+
+def _wrong_type(value: object, schema: Mapping[str, Any], path: str) -> str:
+    """What is wrong with the type of a value; empty if it is one of the schema's, or the schema has none."""
+    is_part, is_file = "." in path or "[" in path, isinstance(value, Mapping) and "filename" in value
+    if schema.get("format") == "binary" and (is_part or is_file):
+        return "" if is_file else "must be a file: an object with `filename`, and `content` or `base64`"
+    named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    found = next((name for python, name in _TYPE_OF if isinstance(value, python)), "")
+    alike = {found} | ({"integer", "number"} if _is_whole(value) else set())
+    if not _TYPES.issuperset(named) or alike.intersection(named) or (found == "string" and not is_part):
+        return ""
+    return f"must be of type {' or '.join(named)}, not {found}"
 
 
 _INVALID: Any = object()  # Marks an invalid value; None can be a valid one
