@@ -297,6 +297,16 @@ def test_one_key_in_one_alternative_is_enough(auth, environment, named):
     assert set(re.findall(rf"(\w+){host}", str(refused.value))) >= set(named)
 
 
+def test_a_missing_credential_and_what_else_keeps_it_from_being_sent_are_said_at_once():
+    with pytest.raises(RequestInvalid, match=r"needs API_TOKEN_LOCALHOST.*over https only.*--private"):
+        call(http("http://localhost/x", auth=[{"scheme": "bearer"}]), {}, environment={})
+
+
+def test_the_variables_of_a_command_are_named_also_if_they_are_not_set():
+    server = {"protocol": "mcp", "transport": "stdio", "command": "serve", "env": ["MAIL_KEY"], "tool": "send"}
+    assert shown(server, {})["command"] == "MAIL_KEY=$MAIL_KEY serve"
+
+
 BODY = {
     "type": "object", "required": ["id", "title", "owner"], "allOf": [{"required": ["list"]}, {"$ref": "#"}],
     "properties": {

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mats.domain.capability.capability import Kind
-from mats.domain.capability.json_schema import example_of
+from mats.domain.capability.json_schema import A_FILE, example_of
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.catalogue import to_text
 from mats.domain.protocols.mcp_server import McpStdio
@@ -99,7 +99,7 @@ def test_an_operation_of_an_http_api():
     found = Snippets.of(profile)
     assert words(found.curl) == [
         "curl", "--globoff", "-X", "POST", "https://api.example.com/claims/{id}?dry={dry}",
-        "-H", "Authorization: Bearer $API_TOKEN", "-H", "X-Trace: {X-Trace}",
+        "-H", "Authorization: Bearer $API_TOKEN_API_EXAMPLE_COM", "-H", "X-Trace: {X-Trace}",
         "-H", "Content-Type: application/json", "--data-raw", '{"reason": ""}',
     ]  # fmt: skip
     arguments = {"id": "", "dry": "", "X-Trace": "", "body": {"reason": ""}}
@@ -120,14 +120,26 @@ def test_the_body_is_written_by_its_media_type(media_type, sent):
     assert words(Snippets.of(an_operation(media_type)).curl)[-2:] == sent
 
 
+def test_a_file_is_uploaded_and_optional_parameters_are_left_out():
+    form = {"type": "object", "properties": {"photo": {"type": "string", "format": "binary"}, "title": {}}}
+    parameter = Parameter(name="status", in_="query")
+    call = HttpCall(method="POST", url="https://x.example/a", parameters=(parameter,), body="multipart/form-data")
+    found = a_call(call, {"properties": {"status": {"type": "string"}, "body": form}})
+    assert words(found.curl)[-4:] == ["--form-string", "title=", "-F", "photo=@FILE"]
+    assert called(found.python)[0][1] == {"body": {"photo": A_FILE, "title": ""}}
+    whole = call.model_copy(update={"body": "image/png"})
+    found = a_call(whole, {"properties": {"body": form["properties"]["photo"]}})
+    assert words(found.curl)[-3:] == ["Content-Type: image/png", "--data-binary", "@FILE"]
+
+
 @pytest.mark.parametrize(("scheme", "in_curl"), [
-    ({"type": "apiKey", "in": "header", "name": "X-Key"}, '-H "X-Key: $API_KEY"'),
-    ({"type": "apiKey", "in": "query", "name": "key"}, '&key=\'"$API_KEY"'),
-    ({"type": "apiKey", "in": "cookie", "name": "sid"}, '-b "sid=$API_KEY"'),
-    ({"type": "http", "scheme": "basic"}, '-u "$API_USER:$API_PASSWORD"'),
-    ({"type": "oauth2"}, '-H "Authorization: Bearer $API_TOKEN"'),
+    ({"type": "apiKey", "in": "header", "name": "X-Key"}, '-H "X-Key: $API_KEY_API_EXAMPLE_COM"'),
+    ({"type": "apiKey", "in": "query", "name": "key"}, '&key=\'"$API_KEY_API_EXAMPLE_COM"'),
+    ({"type": "apiKey", "in": "cookie", "name": "sid"}, '-b "sid=$API_KEY_API_EXAMPLE_COM"'),
+    ({"type": "http", "scheme": "basic"}, '-u "$API_USER_API_EXAMPLE_COM:$API_PASSWORD_API_EXAMPLE_COM"'),
+    ({"type": "oauth2"}, '-H "Authorization: Bearer $API_TOKEN_API_EXAMPLE_COM"'),
 ])  # fmt: skip
-def test_credentials_are_variables_with_names_of_ours(scheme, in_curl):
+def test_credentials_are_variables_named_after_the_host(scheme, in_curl):
     assert in_curl in Snippets.of(an_operation(security=[{"s": []}], securitySchemes={"s": scheme})).curl
 
 
@@ -152,7 +164,7 @@ def test_without_an_invocation_only_what_is_missing(kind):
 
 @pytest.mark.parametrize(("schema", "example"), [
     ({"type": "integer"}, 0), ({"type": ["null", "boolean"]}, False), ({"enum": ["a", "b"]}, "a"), ({"default": 3}, 3),
-    ({"const": "x" * 300, "type": "string"}, ""), ({"$ref": "#/$defs/a"}, {"deep": ""}), (True, ""),
+    ({"const": "x" * 300, "type": "string"}, ""), ({"type": "string", "format": "binary"}, A_FILE), ({"$ref": "#/$defs/a"}, {"deep": ""}), (True, ""),
     ({"properties": {"a": {}, "b": {}}, "required": ["b", "c"]}, {"b": ""}),
     ({"type": 3, "properties": {}, "required": {}, "items": 1}, {}),
     ({"$ref": "#/$defs/node"}, {"next": {"next": {"next": {"next": {"next": ""}}}}}),

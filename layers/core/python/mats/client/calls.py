@@ -214,9 +214,9 @@ class Caller:
             [requests.fill_in(part, call.inputs, values) for part in (call.command, *call.args)]
             for values in (self.values, requests.hide_secrets(self.values))
         )
-        env = {name: self.environment[name] for name in call.env if name in self.environment}
-        command = spell_out(" ".join((*(f"{name}=${name}" for name in env), shlex.join(shown))))
-        env = {**get_default_environment(), **env}
+        command = spell_out(" ".join((*(f"{name}=${name}" for name in call.env), shlex.join(shown))))
+        given = {name: self.environment[name] for name in call.env if name in self.environment}
+        env = {**get_default_environment(), **given}
         ask = partial(mcp_session.ask_command, line, timeout_s=self.timeout_s, env=env)
         return _tool_call({"command": command}, arguments, tool, ask)
 

@@ -20,7 +20,7 @@ import httpx2
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
-from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of
+from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of, variable_of
 from mats.domain.protocols.openapi import HttpCall, Parameter, is_json, media_type_of
 from mats.domain.protocols.openapi_document import FORM, JSON, MULTIPART
 from mats.domain.protocols.protocol import namespace_of_url
@@ -32,7 +32,6 @@ _NOT_OWNERS = re.compile(
     re.IGNORECASE,
 )
 """Headers that decide where a request goes and how it is read: no parameter sets them."""
-_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _SENT = ("bearer", "oauth2", "openIdConnect", "apiKey", "basic", "none")
 _TEXT = "text/plain"
 _RESERVED_IN_PATH, _RESERVED_IN_QUERY = "/:@!$'()*,;=", ":/?@!$'()*,;"
@@ -64,19 +63,6 @@ def gather(faults: list[Fault]) -> Iterator[None]:
         faults += error.faults
 
 
-def variable_of(name: str, url: str) -> str:
-    """The variable of a secret for the host of an address; empty for a host without a name of its own.
-
-    Different hosts have different variables: a dot becomes `_`, a hyphen `__`, and `___` precedes a port.
-    """
-    parts = split_url(url)
-    host = (parts.hostname or "").rstrip(".")
-    if not _HOST.fullmatch(host):
-        return ""
-    port = f"___{parts.port}" if parts.port not in (None, 443 if parts.scheme == "https" else 80) else ""
-    return f"{name}_{host.replace('-', '__').replace('.', '_')}{port}".upper()
-
-
 def credentials_for(
     auth: Sequence[AuthScheme], url: str, environment: Mapping[str, str], *, private: bool = False, unset: bool = False
 ) -> list[Credential]:
@@ -96,13 +82,15 @@ def credentials_for(
         found, lacking = _read_secrets(schemes, url, environment)
         (unready if lacking else ready).append(found)
         missing.append(" and ".join(dict.fromkeys(lacking)))
+    needs = "" if ready else f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment"
     if unset and variable_of("", url):
         ready += unready
-    if not ready:
-        raise refuse("auth", f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment")
-    if ready[0] and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
+    problems = [needs]
+    if (not ready or ready[0]) and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
         hint = "" if namespace_of_url(url) else "; `--private` allows it here"
-        raise refuse("auth", f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent{hint}")
+        problems.append(f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent{hint}")
+    if not ready or problems[1:]:
+        raise refuse("auth", "; ".join(filter(None, problems)))
     return ready[0]
 
 

@@ -1,7 +1,7 @@
 """How a capability is called, in words and as texts to copy: an MCP client's configuration, curl, a call in Python.
 
-Every text of an owner is one literal of its language, with hidden characters escaped. Secrets are variables whose names
-are ours: a name chosen by an owner could be that of a variable with another service's secret.
+Every text of an owner is one literal of its language, with hidden characters escaped. Secrets are variables that are
+named after the host they are sent to, as `mats call` reads them: no owner can name that of another service's secret.
 """
 
 import json
@@ -17,10 +17,10 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Kind, parts
-from mats.domain.capability.json_schema import example_of
+from mats.domain.capability.json_schema import A_FILE, example_of
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.a2a import A2aCall
-from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of
+from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of, variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
 from mats.domain.protocols.openapi import HttpCall, media_type_of
@@ -143,12 +143,21 @@ def python_call(call: Invocation, schema: Mapping[str, Any]) -> str:
             options += [] if namespace_of_url(url) else ["private=True"]
         case _:
             return ""
-    arguments = {"message": "Hello"} if isinstance(call, A2aCall) else example_of({"type": "object", **schema}, schema)
+    arguments = {"message": "Hello"} if isinstance(call, A2aCall) else _needed(call, schema)
     if named := dict.fromkeys((*call.inputs, *getattr(call, "headers", ())), ""):
         options.append(f"values={_literal(named)}")
     given = [_literal(call.model_dump(mode="json")), _literal(arguments), *options]
     lines = indent("".join(f"{one},\n" for one in given), "    ")
     return f"from mats.client import call\n\ncalled = call(\n{lines})\nprint(called.content)"
+
+
+def _needed(call: Invocation, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Examples of what a schema requires, and of a body."""
+    required, properties = schema.get("required"), mapping_at(schema, "properties")
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    if isinstance(call, HttpCall) and call.body:
+        names.append(call.body_property or "body")
+    return {name: example_of(properties[name], schema) for name in dict.fromkeys(names) if name in properties}
 
 
 def _literal(value: Any) -> str:
@@ -160,22 +169,27 @@ def _literal(value: Any) -> str:
 def curl_command(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> str:
     """The command, an option on each line; empty if a name cannot be sent.
 
-    Every value is given so that curl takes it as it is: it reads no file that `@` or `<` names, and expands no braces.
+    Every value is given so that curl takes it as it is: it expands no braces, and reads no file that `@` or `<` names
+    but `FILE`, which stands for one to upload.
     """
     if (request := _request(call, schema)) is None:
         return ""
     url, sent, body = request
     options, address, method = list[str](), "", getattr(call, "method", "POST")
+
+    def named(variable: str) -> str:
+        return variable_of(variable, call.url) or variable
+
     for secret in secrets_of(call.auth):
         if secret.place == "header":
-            options.append(f"-H {shell_word(f'{secret.name}: {secret.prefix}', secret.variable)}")
+            options.append(f"-H {shell_word(f'{secret.name}: {secret.prefix}', named(secret.variable))}")
         elif secret.place == "cookie":
-            options.append(f"-b {shell_word(f'{secret.name}=', secret.variable)}")
+            options.append(f"-b {shell_word(f'{secret.name}=', named(secret.variable))}")
         else:
             key = f"{'&' if '?' in url or address else '?'}{quote(secret.name, safe='')}="
-            address += shell_word(f"{'' if address else url}{key}", secret.variable)
+            address += shell_word(f"{'' if address else url}{key}", named(secret.variable))
     if any(scheme.scheme == "basic" for scheme in first_option(call.auth)):
-        options.append('-u "$API_USER:$API_PASSWORD"')
+        options.append(f'-u "${named("API_USER")}:${named("API_PASSWORD")}"')
     shown = "" if method == "GET" and body is None else " --head" if method == "HEAD" else f" -X {method}"
     first = f"curl{' --globoff' if set(url) & set('{}[]') else ''}{shown} {address or shell_word(url)}"
     return " \\\n  ".join((first, *options, *sent, *_body(getattr(call, "body", "application/json"), body)))
@@ -209,8 +223,13 @@ def _body(media_type: str, body: Any) -> list[str]:
         return []
     if kind in (FORM, MULTIPART) and isinstance(body, dict):
         option = "--data-urlencode" if kind == FORM else "--form-string"
-        texts = {name: one if isinstance(one, str) else json_text(one) for name, one in body.items()}
-        return [f"{option} {shell_word(quote(name, safe='') + '=' + text)}" for name, text in texts.items()]
+        texts = {name: one if isinstance(one, str) else json_text(one) for name, one in body.items() if one != A_FILE}
+        return [
+            *(f"{option} {shell_word(quote(name, safe='') + '=' + text)}" for name, text in texts.items()),
+            *(f"-F {shell_word(quote(name, safe='') + '=@FILE')}" for name, one in body.items() if one == A_FILE),
+        ]
+    if body == A_FILE:
+        return [f"-H {shell_word(f'Content-Type: {media_type}')}", "--data-binary @FILE"]
     text = json_text(body) if "json" in kind else "{body}"
     return [f"-H {shell_word(f'Content-Type: {media_type}')}", f"--data-raw {shell_word(text)}"]
 

@@ -37,6 +37,8 @@ def resolve_reference(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Ma
     return {}
 
 
+A_FILE: Mapping[str, Any] = {"filename": "FILE", "content": ""}
+"""A value of the format `binary`, as a call takes it."""
 _EMPTY: Mapping[str, Any] = {"number": 0, "integer": 0, "boolean": False, "null": None, "array": []}
 _MAX_DEPTH, _MAX_VALUE, _MAX_ENTRIES = 4, 200, 20
 """Of an example: nested objects, characters of a value that its owner states, properties of an object."""
@@ -52,6 +54,8 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
     for value in (*stated, *(found[0] for found in lists if found)):
         if len(json.dumps(value)) <= _MAX_VALUE:
             return value
+    if schema.get("format") == "binary":
+        return dict(A_FILE)
     named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     type = next((type for type in named if isinstance(type, str) and type != "null"), "")
     if type == "object" or isinstance(schema.get("properties"), dict):

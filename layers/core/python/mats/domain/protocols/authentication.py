@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import AliasChoices, Field
 
+from mats.domain.protocols.addresses import split_url
 from mats.domain.protocols.protocol import Compact, mapping_at, objects
 from mats.domain.text.redaction import is_plain, names_secret
 
@@ -26,6 +27,7 @@ _WRAPPED = {
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110: the name of a header."""
+_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _BEARER = frozenset({"bearer", "oauth2", "openIdConnect"})
 _NOT_OF_KEY = re.compile(r"^x[-_]|[^a-z0-9]")
 
@@ -154,6 +156,19 @@ def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
             variable = variables.setdefault(key, f"API_KEY_{number}" if variables else "API_KEY")
             found[Secret(scheme.in_ or "header", scheme.name, variable)] = None
     return list(found)
+
+
+def variable_of(name: str, url: str) -> str:
+    """The variable of a secret for the host of an address; empty for a host without a name of its own.
+
+    Different hosts have different variables: a dot becomes `_`, a hyphen `__`, and `___` precedes a port.
+    """
+    parts = split_url(url)
+    host = (parts.hostname or "").rstrip(".")
+    if not _HOST.fullmatch(host):
+        return ""
+    port = f"___{parts.port}" if parts.port not in (None, 443 if parts.scheme == "https" else 80) else ""
+    return f"{name}_{host.replace('-', '__').replace('.', '_')}{port}".upper()
 
 
 def _place(value: object) -> str:
