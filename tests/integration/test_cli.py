@@ -61,7 +61,7 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     ("call com.acme/a", 1, "its owner registered no address or command"), ("backup /none/x", 1, "make it first"),
     ("search refund --url ftp://x", 2, "the address must be https"), ("search x --holds {", 2, "write it as '{"),
     ("import x.json --namespace Not/OK", 2, "such as com.acme"), ("restore nothing", 1, "no such file"),
-    ("gate --baseline none.json", 1, "make one with `mats gate --update`"), ("sync nothing", 1, "`mats source list`"),
+    ("gate --baseline none.json", 1, "make one with `mats gate --baseline none.json --update`"), ("sync nothing", 1, "`mats source list`"),
     ("search x --url nonsense", 2, "such as https://mats.example.com"),
     ("restore pyproject.toml", 1, "give a file that `mats backup` wrote"),
     ("export /none/x", 3, "name a file in a folder that is yours"), ("list --limit 0", 2, "must be at least 1"),

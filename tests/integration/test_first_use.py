@@ -151,7 +151,7 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "garden"
     (tmp_path / "server.py").write_text(STDIO)
     server = {"command": sys.executable, "args": [str(tmp_path / "server.py"), "--token", SECRET]}
-    ourselves = {"command": "/opt/bin/mats", "args": ["mcp"]}
+    ourselves = {"command": "/opt/bin/mats", "args": ["--home", "/srv/other", "mcp"]}
     for file, servers in {
         ".mcp.json": {"mcpServers": {"tap": server | {"env": {"TOOL": "water", "KEY": SECRET}}}},
         ".vscode/mcp.json": {"servers": {"tap": server | {"env": {"TOOL": "spray"}}, "mats": ourselves}},
@@ -189,7 +189,7 @@ def test_init_registers_servers_for_sync_and_prints_what_to_paste(project, tmp_p
     config = json.loads(first.out[first.out.index("{\n") : first.out.index("}\n}", first.out.index("{\n")) + 3].strip())
     assert config["mcpServers"]["mats"]["env"] == {"MATS_HOME": str(mats.home)}
     assert config["mcpServers"]["mats"]["args"][-1] == "mcp"
-    assert f"{project / '.vscode/mcp.json'} names mats already" in first.out
+    assert f"{project / '.vscode/mcp.json'} names mats already, with the registry /srv/other: to search" in first.out
     again = started(mats, project, "--yes")
     assert (again.code, again.out.count("0 new, 0 changed, 1 unchanged")) == (0, 2)
     assert mats("sync").code == 0

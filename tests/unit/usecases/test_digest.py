@@ -28,9 +28,9 @@ SHOPS = [tool(f"com.shop{n}", f"{verb}_invoice") for n, verb in enumerate(("crea
 def test_it_has_kinds_counts_and_the_words_that_several_owners_use():
     agent = tool("org.one", "invoice-reader", kind="agent")
     said = digest_of(*SHOPS, agent, tool("org.two", "browser"), tool("org.three", "browser/open"))
-    assert said == "Now it has 1 agent, 5 tools, on browser, invoice and more."
+    assert said == "When last counted, it had 1 agent, 5 tools, on browser, invoice and more."
     assert digest_of() == ""
-    assert digest_of(tool("com.acme", "x")) == "Now it has 1 tool."
+    assert digest_of(tool("com.acme", "x")) == "When last counted, it had 1 tool."
 
 
 @pytest.mark.parametrize(("evil", "count"), [
@@ -41,17 +41,17 @@ def test_it_has_kinds_counts_and_the_words_that_several_owners_use():
 ])  # fmt: skip
 def test_words_of_one_owner_of_steering_text_or_of_what_is_hidden_do_not_get_in(evil, count):
     others = [tool(f"org.honest{n}", "browser") for n in range(4)]
-    assert digest_of(*evil, *others) == f"Now it has {count + 4} tools, on browser and more."
+    assert digest_of(*evil, *others) == f"When last counted, it had {count + 4} tools, on browser and more."
 
 
 def test_in_a_registry_of_one_company_namespaces_are_owners():
     teams = [tool(f"com.acme.team{n}", "payroll") for n in range(2)]
-    assert digest_of(*teams, tool("com.acme.team0", "secret_plan")) == "Now it has 3 tools, on payroll and more."
+    assert digest_of(*teams, tool("com.acme.team0", "secret_plan")) == "When last counted, it had 3 tools, on payroll and more."
 
 
 def test_it_is_the_callers_own():
     hidden = [tool(f"com.shop{n}", f"payroll{n}", kind="skill", visible_to=["finance"]) for n in range(6)]
-    assert digest_of(*SHOPS, *hidden) == "Now it has 3 tools, on invoice and more."
+    assert digest_of(*SHOPS, *hidden) == "When last counted, it had 3 tools, on invoice and more."
     assert "6 skills" in digest_of(*SHOPS, *hidden, audiences=("finance",))
 
 
@@ -73,7 +73,7 @@ ANYTHING = st.text(max_size=60).map(lambda text: f"a{text}".strip())
 def test_whatever_two_owners_write_only_plain_words_get_in(one, other):
     written = [tool("com.one", "x"), tool("com.other", "x")]
     profiles = [p.model_copy(update={"tags": tuple(tags)}) for p, tags in zip(written, (one, other), strict=True)]
-    assert re.fullmatch(r"Now it has 2 tools(, on [a-z]{3,16}(, [a-z]{3,16}){0,7} and more)?\.", digest_of(*profiles))
+    assert re.fullmatch(r"When last counted, it had 2 tools(, on [a-z]{3,16}(, [a-z]{3,16}){0,7} and more)?\.", digest_of(*profiles))
 
 
 def test_it_is_short():

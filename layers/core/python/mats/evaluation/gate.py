@@ -62,10 +62,10 @@ def read_baseline(path: Path) -> dict[str, Outcomes]:
             for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()
         }
     except OSError as error:
-        message = f"cannot be read ({error.strerror}): correct its path, or make one with `mats gate --update`"
+        message = f"cannot be read ({error.strerror}): correct its path, or make one with `mats gate --baseline {path} --update`"
         raise BaselineInvalid([Fault(str(path), message)]) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"is not a baseline ({error}): remove it, and make one with `mats gate --update`"
+        message = f"is not a baseline ({error}): remove it, and make one with `mats gate --baseline {path} --update`"
         raise BaselineInvalid([Fault(str(path), message)]) from error
 
 

@@ -68,7 +68,7 @@ def _count(number: int, kind: Kind) -> str:
 
 
 def _sentence(kinds: str, subjects: list[str]) -> str:
-    return f"Now it has {kinds}" + (f", on {', '.join(subjects)} and more." if subjects else ".")
+    return f"When last counted, it had {kinds}" + (f", on {', '.join(subjects)} and more." if subjects else ".")
 
 
 def _subjects(profiles: Iterable[Profile]) -> list[str]:

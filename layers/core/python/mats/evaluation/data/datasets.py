@@ -45,6 +45,7 @@ class Dataset:
     digest: str  # SHA-256 over the uncompressed files
     trust: Mapping[Id, int] = field(default_factory=dict)  # Trust by id, where the set has any
     absent: Sequence[JudgedQuery] = ()  # Queries that nothing here serves, by the judgement: all of their grades are 0
+    unasked: Sequence[str] = ()  # Ids of queries that are judged, and not among the queries
 
     @property
     def unregistered_gold(self) -> dict[Id, str]:
@@ -78,14 +79,15 @@ def load(folder: Path) -> Dataset:
         registrations.append(registration)
     gold: dict[str, set[Id]] = {}
     for query, document, grade in _judgements(_text(folder, "qrels.tsv", digest)):
-        if query in queries_by_id:
-            gold.setdefault(query, set()).update([ids.get(document, Id(document))] if grade > 0 else ())
+        gold.setdefault(query, set()).update([ids.get(document, Id(document))] if grade > 0 else ())
+    unasked = sorted(gold.keys() - queries_by_id.keys())
     queries = [
         JudgedQuery(query, queries_by_id[query]["text"], frozenset(relevant), queries_by_id[query].get("source", ""))
         for query, relevant in sorted(gold.items())
+        if query in queries_by_id
     ]
     served, absent = ([one for one in queries if bool(one.relevant) is has] for has in (True, False))
-    return Dataset(folder.resolve().name, registrations, served, refused, digest.hexdigest(), absent=absent)
+    return Dataset(folder.resolve().name, registrations, served, refused, digest.hexdigest(), absent=absent, unasked=unasked)
 
 
 def sample(asked: str = _GOLDEN) -> Dataset:

@@ -281,9 +281,14 @@ def check(
         Path, ui.argument("Folder with corpus.jsonl, queries.jsonl and qrels.tsv; each may be .gz.", metavar="DIR")
     ],
 ) -> None:
-    """Check each source for labels that are not in the registry or share one document."""
+    """Check each source for labels that are not in the registry or share one document.
+
+    Exits with 1 if queries are judged that are not in queries.jsonl.
+    """
     report = _check(folder)
     ui.show(report, _set_lines(report))
+    if report["unasked"]:
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def finish(judged: JudgedSet, to: Path, *, force: bool) -> None:
@@ -310,6 +315,7 @@ def _check(folder: Path) -> dict[str, Any]:
         "refused": dict(dataset.refused),
         "sources": [asdict(one) for one in found],
         "unregistered": sorted(dataset.unregistered_gold),
+        "unasked": list(dataset.unasked),
         "suspicions": [f"{one.source}: {'; '.join(one.suspicions)}" for one in found if one.suspicions],
     }
 
@@ -325,7 +331,8 @@ def _set_lines(found: dict[str, Any]) -> ui.Lines:
     yield from (f"refused {id}: {why}" for id, why in list(found["refused"].items())[:10])
     if len(found["refused"]) > 10:
         yield f"… and {len(found['refused']) - 10:,} more refused"
-    if missing := found["unregistered"]:
-        more = f" and {len(missing) - 10:,} more" if len(missing) > 10 else ""
-        yield ui.plain(f"not registered: {', '.join(missing[:10])}{more}")
+    for name, said in (("unregistered", "not registered"), ("unasked", "judged, but not in queries.jsonl")):
+        if missing := found[name]:
+            more = f" and {len(missing) - 10:,} more" if len(missing) > 10 else ""
+            yield ui.plain(f"{said}: {', '.join(missing[:10])}{more}")
     yield from (ui.plain(f"suspicious: {suspicion}", "yellow") for suspicion in found["suspicions"])

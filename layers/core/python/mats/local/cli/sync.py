@@ -310,6 +310,7 @@ class _Client(NamedTuple):
     file: Path
     servers: Sequence[ConfiguredServer]  # Those to ask, neither disabled nor mats itself
     has_mats: bool
+    home: str  # The registry that its entry for mats names; empty if it names none
 
 
 def init(
@@ -350,7 +351,7 @@ def init(
 
 
 def _find_clients(folder: Path) -> Iterator[_Client]:
-    from mats.local.imports.mcp_servers import is_mats, servers_in  # noqa: PLC0415 - loads the MCP SDK
+    from mats.local.imports.mcp_servers import home_of, is_mats, servers_in  # noqa: PLC0415 - loads the MCP SDK
 
     places = {folder / file: name for name, file in _PROJECT} | {Path.home() / file: name for name, file in _USER}
     for file, name in places.items():
@@ -364,7 +365,8 @@ def _find_clients(folder: Path) -> Iterator[_Client]:
             ui.note(f"{file} is passed over: {error}")
             continue
         asked = [server for server in servers if not is_mats(server)]
-        yield _Client(name, file, asked, has_mats=len(asked) < len(servers))
+        own = next((server for server in servers if is_mats(server)), None)
+        yield _Client(name, file, asked, has_mats=own is not None, home=home_of(own) if own else "")
 
 
 def _show_init(clients: Sequence[_Client]) -> int:
@@ -414,7 +416,9 @@ def _show_configurations(clients: Sequence[_Client], settings: Settings) -> None
     alike: dict[str, list[_Client]] = {}
     for client in clients:
         if client.has_mats:
-            ui.say(f"{client.file} names mats already.")
+            other = client.home and Path(client.home).absolute() != settings.home.absolute()
+            text = f", with the registry {client.home}: to search {settings.home}, change it there" if other else ""
+            ui.say(f"{client.file} names mats already{text}.")
         else:
             alike.setdefault(_addition(client.name, client.file, entry), []).append(client)
     for shown, those in alike.items():

@@ -17,11 +17,13 @@ from mats.domain.protocols.protocol import (
     join_labels,
     mapping_at,
     namespace_of_url,
+    text_at,
     to_label,
 )
 from mats.local.imports.decoding import MAX_BYTES as MAX_DOCUMENT_BYTES
 from mats.local.imports.decoding import decode
 from mats.local.imports.files import Location, Stream, is_address
+from mats.settings import variable_of
 
 
 def list_by_command(
@@ -76,6 +78,14 @@ def is_mats(configured: ConfiguredServer) -> bool:
     if not isinstance(server, McpStdio):
         return configured.name == "mats"
     return "mcp" in server.args and (Path(server.command).name == "mats" or "mats.local.cli" in server.args)
+
+
+def home_of(configured: ConfiguredServer) -> str:
+    """The registry that an entry for mats itself names; empty if it names none."""
+    entry = plain_entry(configured.entry)
+    args = [*entry["args"], ""]
+    variables = (text_at(configured.entry, key, variable_of("home")) for key in ("env", "environment", "envs"))
+    return next(filter(None, variables), "") or (args[args.index("--home") + 1] if "--home" in args else "")
 
 
 def _open(path: str, configured: ConfiguredServer, namespace: str, timeout_s: float) -> tuple[Source, Stream]:
