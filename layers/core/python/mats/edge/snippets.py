@@ -143,7 +143,7 @@ def python_call(call: Invocation, schema: Mapping[str, Any]) -> str:
             options += [] if namespace_of_url(url) else ["private=True"]
         case _:
             return ""
-    arguments = {"message": "Hello"} if isinstance(call, A2aCall) else _needed(call, schema)
+    arguments = {"message": "Hello"} if isinstance(call, A2aCall) else _examples_for(call, schema)
     if named := dict.fromkeys((*call.inputs, *getattr(call, "headers", ())), ""):
         options.append(f"values={_literal(named)}")
     given = [_literal(call.model_dump(mode="json")), _literal(arguments), *options]
@@ -151,7 +151,7 @@ def python_call(call: Invocation, schema: Mapping[str, Any]) -> str:
     return f"from mats.client import call\n\ncalled = call(\n{lines})\nprint(called.content)"
 
 
-def _needed(call: Invocation, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _examples_for(call: Invocation, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Examples of what a schema requires, and of a body."""
     required, properties = schema.get("required"), mapping_at(schema, "properties")
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
@@ -177,19 +177,19 @@ def curl_command(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> str:
     url, sent, body = request
     options, address, method = list[str](), "", getattr(call, "method", "POST")
 
-    def named(variable: str) -> str:
+    def own(variable: str) -> str:
         return variable_of(variable, call.url) or variable
 
     for secret in secrets_of(call.auth):
         if secret.place == "header":
-            options.append(f"-H {shell_word(f'{secret.name}: {secret.prefix}', named(secret.variable))}")
+            options.append(f"-H {shell_word(f'{secret.name}: {secret.prefix}', own(secret.variable))}")
         elif secret.place == "cookie":
-            options.append(f"-b {shell_word(f'{secret.name}=', named(secret.variable))}")
+            options.append(f"-b {shell_word(f'{secret.name}=', own(secret.variable))}")
         else:
             key = f"{'&' if '?' in url or address else '?'}{quote(secret.name, safe='')}="
-            address += shell_word(f"{'' if address else url}{key}", named(secret.variable))
+            address += shell_word(f"{'' if address else url}{key}", own(secret.variable))
     if any(scheme.scheme == "basic" for scheme in first_option(call.auth)):
-        options.append(f'-u "${named("API_USER")}:${named("API_PASSWORD")}"')
+        options.append(f'-u "${own("API_USER")}:${own("API_PASSWORD")}"')
     shown = "" if method == "GET" and body is None else " --head" if method == "HEAD" else f" -X {method}"
     first = f"curl{' --globoff' if set(url) & set('{}[]') else ''}{shown} {address or shell_word(url)}"
     return " \\\n  ".join((first, *options, *sent, *_body(getattr(call, "body", "application/json"), body)))

@@ -4,6 +4,7 @@ import json
 import math
 import sqlite3
 import struct
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible, StorageUnusable
 from mats.domain.learning.outcome import Event, unpack_vector
 from mats.domain.profile.profile import Profile
+from mats.domain.search.lookups import Vector
 
 
 class Contents(NamedTuple):
@@ -115,15 +117,15 @@ def _decode_profile(body: str, columns: tuple[Any, ...], vector: bytes | None = 
     profile = Profile.model_validate_json(body)
     if columns != (profile.id, profile.rev, profile.status)[: len(columns)]:
         raise ValueError(f"the profile {profile.id} is not that of its row")
-    _decode_vector(vector)
+    _check_vector(array("f", vector or b""))
 
 
 def _decode_receipt(row: tuple[Any, ...]) -> None:
-    _decode_vector(receipt_of(row).vector)
+    _check_vector(unpack_vector(receipt_of(row).vector or b""))
 
 
-def _decode_vector(packed: bytes | None) -> None:
-    if not math.isfinite(sum(unpack_vector(packed or b""))):
+def _check_vector(vector: Vector) -> None:
+    if not math.isfinite(sum(vector)):
         raise ValueError("the vector is not finite")
 
 

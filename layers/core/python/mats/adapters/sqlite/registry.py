@@ -215,13 +215,13 @@ def snapshot(database: Database) -> Iterator[Profile | Item | tuple[Id, Assigned
                 rows.update([entry])
             else:
                 yield entry
-        for id, digest in _shown(connection) if any(row.policy is Policy.REVIEW for row in rows.values()) else ():
+        for id, digest in _list_shown(connection) if any(row.policy is Policy.REVIEW for row in rows.values()) else ():
             if resolve(id, rows).policy is Policy.REVIEW:
                 rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), approved=digest)
         yield from sorted(rows.items())
 
 
-def _shown(connection: sqlite3.Connection) -> list[tuple[Id, str]]:
+def _list_shown(connection: sqlite3.Connection) -> list[tuple[Id, str]]:
     """The ids whose latest registration is shown, with its digest."""
     query = (
         "SELECT id, digest FROM registry JOIN profiles USING (id) "

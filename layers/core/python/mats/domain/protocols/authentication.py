@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field
 
-from mats.domain.protocols.addresses import split_url
 from mats.domain.protocols.protocol import Compact, mapping_at, objects
 from mats.domain.text.redaction import is_plain, names_secret
 
@@ -163,12 +163,15 @@ def variable_of(name: str, url: str) -> str:
 
     Different hosts have different variables: a dot becomes `_`, a hyphen `__`, and `___` precedes a port.
     """
-    parts = split_url(url)
-    host = (parts.hostname or "").rstrip(".")
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
     if not _HOST.fullmatch(host):
         return ""
-    port = f"___{parts.port}" if parts.port not in (None, 443 if parts.scheme == "https" else 80) else ""
-    return f"{name}_{host.replace('-', '__').replace('.', '_')}{port}".upper()
+    port_name = f"___{port}" if port not in (None, 443 if parts.scheme == "https" else 80) else ""
+    return f"{name}_{host.replace('-', '__').replace('.', '_')}{port_name}".upper()
 
 
 def _place(value: object) -> str:
