@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.command import Mats
 from tests.integration.conftest import rows
 
 IDS = ("com.stripe/refund", "com.stripe.mcp/refund", "com.stripe.mcp/pay", "com.stripes/refund")

@@ -349,7 +349,10 @@ TYPED = {
     [
         ({"weight": 2, "count": None, "fragile": True, "items": ["a"], "odd": "?", "label": {"filename": "a"}}, []),
         ({"weight": "heavy"}, ["body.weight: must be of type number, not string"]),
-        ({"weight": True, "count": 1.5}, ["body.weight: must be", "body.count: must be of type integer or null, not n"]),
+        (
+            {"weight": True, "count": 1.5},
+            ["body.weight: must be", "body.count: must be of type integer or null, not n"],
+        ),
         ({"count": 2.0, "fragile": "yes"}, ["body.fragile: must be of type boolean, not string"]),
         ({"items": ["a", 5]}, ["body.items[1]: must be of type string, not integer"]),
         ({"label": "a text"}, ["body.label: must be a file: an object with `filename`"]),

@@ -164,7 +164,8 @@ def test_without_an_invocation_only_what_is_missing(kind):
 
 @pytest.mark.parametrize(("schema", "example"), [
     ({"type": "integer"}, 0), ({"type": ["null", "boolean"]}, False), ({"enum": ["a", "b"]}, "a"), ({"default": 3}, 3),
-    ({"const": "x" * 300, "type": "string"}, ""), ({"type": "string", "format": "binary"}, A_FILE), ({"$ref": "#/$defs/a"}, {"deep": ""}), (True, ""),
+    ({"const": "x" * 300, "type": "string"}, ""), ({"type": "string", "format": "binary"}, A_FILE),
+    ({"$ref": "#/$defs/a"}, {"deep": ""}), (True, ""),
     ({"properties": {"a": {}, "b": {}}, "required": ["b", "c"]}, {"b": ""}),
     ({"type": 3, "properties": {}, "required": {}, "items": 1}, {}),
     ({"$ref": "#/$defs/node"}, {"next": {"next": {"next": {"next": {"next": ""}}}}}),

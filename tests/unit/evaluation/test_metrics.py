@@ -40,7 +40,9 @@ def test_every_measure_has_its_definition():
 def test_a_query_whose_grades_are_all_0_is_one_that_nothing_serves(tmp_path):
     rows = [{"_id": "c", "type": "tool", "name": "count_tokens", "description": "Count the tokens of a text."}]
     texts = [{"_id": "q1", "text": "count tokens"}, {"_id": "q2", "text": "book a flight"}, {"_id": "q3", "text": "?"}]
-    written(tmp_path, corpus=rows, queries=texts, qrels=[("q1", "c", 1), ("q1", "x", 0), ("q2", "-", 0), ("q9", "c", 1)])
+    written(
+        tmp_path, corpus=rows, queries=texts, qrels=[("q1", "c", 1), ("q1", "x", 0), ("q2", "-", 0), ("q9", "c", 1)]
+    )
     dataset = load(tmp_path)
     assert [[each.id for each in some] for some in (dataset.queries, dataset.absent)] == [["q1"], ["q2"]]
     assert dataset.unasked == ["q9"]

@@ -46,7 +46,10 @@ def test_words_of_one_owner_of_steering_text_or_of_what_is_hidden_do_not_get_in(
 
 def test_in_a_registry_of_one_company_namespaces_are_owners():
     teams = [tool(f"com.acme.team{n}", "payroll") for n in range(2)]
-    assert digest_of(*teams, tool("com.acme.team0", "secret_plan")) == "When last counted, it had 3 tools, on payroll and more."
+    assert (
+        digest_of(*teams, tool("com.acme.team0", "secret_plan"))
+        == "When last counted, it had 3 tools, on payroll and more."
+    )
 
 
 def test_it_is_the_callers_own():
@@ -73,7 +76,8 @@ ANYTHING = st.text(max_size=60).map(lambda text: f"a{text}".strip())
 def test_whatever_two_owners_write_only_plain_words_get_in(one, other):
     written = [tool("com.one", "x"), tool("com.other", "x")]
     profiles = [p.model_copy(update={"tags": tuple(tags)}) for p, tags in zip(written, (one, other), strict=True)]
-    assert re.fullmatch(r"When last counted, it had 2 tools(, on [a-z]{3,16}(, [a-z]{3,16}){0,7} and more)?\.", digest_of(*profiles))
+    words = "(, on [a-z]{3,16}(, [a-z]{3,16}){0,7} and more)?"
+    assert re.fullmatch(rf"When last counted, it had 2 tools{words}\.", digest_of(*profiles))
 
 
 def test_it_is_short():

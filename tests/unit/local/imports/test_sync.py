@@ -151,7 +151,9 @@ def test_the_first_sync_keeps_what_only_the_registry_says_and_names_what_it_repl
     first = world.sync(tool(description="Theirs", version="2"))
     item = world.registry.items[tool().id]
     assert (item["description"], item["examples"], item["visible_to"]) == ("Theirs", ["pay Ann"], ["ops"])
-    assert [entry.reason for entry in first.kept] == ["the first sync keeps examples, visible_to and replaces description"]
+    assert [entry.reason for entry in first.kept] == [
+        "the first sync keeps examples, visible_to and replaces description"
+    ]
     later = world.sync(tool(description="Theirs, again", version="3"))
     item = world.registry.items[tool().id]
     assert (item["description"], item["examples"], item["version"]) == ("Theirs, again", ["pay Ann"], "3")

@@ -105,8 +105,8 @@ class LocalStores:
 
         return SqliteGenerations(self.database, self.index.name)
 
-    def snapshot(self) -> Iterator[ports.Item | tuple[Id, Assigned]]:
-        """Every item, then every row of trust, as of one moment."""
+    def snapshot(self) -> Iterator[Profile | ports.Item | tuple[Id, Assigned]]:
+        """Profiles of what is held, items, and rows of trust, as of one moment."""
         return snapshot(self.database)
 
     def restore(self, backup: Connection) -> Contents:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mats.domain.capability.json_schema import faults_of
 from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
+from mats.domain.protocols.authentication import variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
 from mats.domain.protocols.openapi import HttpCall
@@ -163,7 +164,7 @@ class Caller:
         """The filled-in address and the credentials for it; unless to `reveal`, by name, also of variables not set."""
         from mats.client import requests  # noqa: PLC0415 - loads the HTTP library
 
-        named = {name: requests.variable_of(f"INPUT_{_OTHER.sub('_', name)}", call.url) for name in call.inputs}
+        named = {name: variable_of(f"INPUT_{_OTHER.sub('_', name)}", call.url) for name in call.inputs}
         values = {**{name: self.environment.get(each, "") for name, each in named.items()}, **self.values}
         url = requests.fill_in(call.url, call.inputs, values, in_url=True)
         found = requests.credentials_for(call.auth, url, self.environment, private=self.private, unset=not reveal)
@@ -199,7 +200,7 @@ class Caller:
                     url, wanted, timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes, private=self.private
                 )
             except mcp_session.ServerFailed as error:
-                variable = requests.variable_of("API_TOKEN", url)
+                variable = variable_of("API_TOKEN", url)
                 hint = f": set {variable}" if "requires authentication" in str(error) else ""
                 raise DependencyFailed(f"{error}{hint}") from error
 

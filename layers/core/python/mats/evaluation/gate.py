@@ -54,6 +54,9 @@ class Check(NamedTuple):
         return significant or self.before - self.now > _MOST_FALL + 1e-9
 
 
+_MAKE = "`mats gate --baseline {} --update`"
+
+
 def read_baseline(path: Path) -> dict[str, Outcomes]:
     """The outcomes on each set of a baseline file. Raises BaselineInvalid: it cannot be read, or is no baseline."""
     try:
@@ -62,10 +65,10 @@ def read_baseline(path: Path) -> dict[str, Outcomes]:
             for name, one in json.loads(path.read_text(encoding="utf-8"))["sets"].items()
         }
     except OSError as error:
-        message = f"cannot be read ({error.strerror}): correct its path, or make one with `mats gate --baseline {path} --update`"
+        message = f"cannot be read ({error.strerror}): correct its path, or make one with {_MAKE.format(path)}"
         raise BaselineInvalid([Fault(str(path), message)]) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"is not a baseline ({error}): remove it, and make one with `mats gate --baseline {path} --update`"
+        message = f"is not a baseline ({error}): remove it, and make one with {_MAKE.format(path)}"
         raise BaselineInvalid([Fault(str(path), message)]) from error
 
 

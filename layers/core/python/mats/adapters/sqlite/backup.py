@@ -5,7 +5,7 @@ import math
 import sqlite3
 import struct
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible, StorageUnusable
 from mats.domain.learning.outcome import Event, unpack_vector
 from mats.domain.profile.profile import Profile
-from mats.domain.search.lookups import Vector
 
 
 class Contents(NamedTuple):
@@ -71,8 +70,7 @@ def open_backup(file: Path) -> Iterator[sqlite3.Connection]:
 def restore(backup: sqlite3.Connection, database: Database, announce: Announcer) -> Contents:
     """Add registrations, trust, profiles, receipts and reports to an empty registry, in one transaction.
 
-    Every capability is announced, so that its profile is brought up to date and indexed. What waits for an operator goes
-    on waiting.
+    Every capability is announced, so that its profile is brought up to date and indexed. What is held stays held.
 
     Raises NotPossible: the registry is not empty, or a row of the backup is not as mats writes it.
     """
@@ -124,7 +122,7 @@ def _decode_receipt(row: tuple[Any, ...]) -> None:
     _check_vector(unpack_vector(receipt_of(row).vector or b""))
 
 
-def _check_vector(vector: Vector) -> None:
+def _check_vector(vector: Sequence[float]) -> None:
     if not math.isfinite(sum(vector)):
         raise ValueError("the vector is not finite")
 

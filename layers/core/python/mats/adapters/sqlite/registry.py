@@ -202,8 +202,8 @@ class SqliteTrust:
 def snapshot(database: Database) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
     """What another registry needs to show the same: profiles of what is held, items, and rows of trust.
 
-    Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it. Raises as
-    `Database.reading` does.
+    Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it.
+    Raises as `Database.reading` does.
     """
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")

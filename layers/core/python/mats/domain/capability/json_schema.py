@@ -121,7 +121,7 @@ def _wrong_type(value: object, schema: Mapping[str, Any], path: str) -> str:
     alike = {found} | ({"integer", "number"} if _is_whole(value) else set())
     if not _TYPES.issuperset(named) or alike.intersection(named) or (found == "string" and not is_part):
         return ""
-    return f"must be of type {' or '.join(named)}, not {found}"
+    return f"must be of type {' or '.join(map(str, named))}, not {found}"
 
 
 _INVALID: Any = object()  # Marks an invalid value; None can be a valid one

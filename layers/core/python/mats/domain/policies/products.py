@@ -27,7 +27,9 @@ from mats.domain.text.words import STOP_WORDS, first_sentence, index_terms, word
 _MARKS = word_set("on with in via from using use")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
 _TOWARDS = word_set("to into")  # Words before the name of a well-known one, beside those
-_ABOUT = word_set("news information info data details facts report reports article articles paper papers research update")
+_ABOUT = word_set(
+    "news information info data details facts report reports article articles paper papers research update"
+)
 """Words after which `on` says what they are about."""
 _SPACES = word_set("account workspace instance organization organisation tenant")  # Words after it that add nothing
 _TOKEN = re.compile(r"[^\W_]+")

@@ -87,7 +87,9 @@ def load(folder: Path) -> Dataset:
         if query in queries_by_id
     ]
     served, absent = ([one for one in queries if bool(one.relevant) is has] for has in (True, False))
-    return Dataset(folder.resolve().name, registrations, served, refused, digest.hexdigest(), absent=absent, unasked=unasked)
+    return Dataset(
+        folder.resolve().name, registrations, served, refused, digest.hexdigest(), absent=absent, unasked=unasked
+    )
 
 
 def sample(asked: str = _GOLDEN) -> Dataset:

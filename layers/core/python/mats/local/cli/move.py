@@ -17,6 +17,7 @@ from mats.local.cli import output as ui
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
 from mats.local.imports.importer import held_line, trust_line
+from mats.ports import Item
 
 Force = Annotated[bool, ui.option("Replace the file if it exists.", "--force")]
 
@@ -36,6 +37,7 @@ def export(
     capabilities = trust = 0
     with _output(file) as out:
         for entry in local.stores.snapshot():
+            line: Item
             if isinstance(entry, Profile):
                 line = held_line(entry)
             elif isinstance(entry, tuple):

@@ -174,8 +174,8 @@ def sync(
 ) -> None:
     """Read the sources again and register what is new or changed.
 
-    The first sync of a source keeps of registrations with the same ids only what the source does not say, and names what
-    it replaces; later syncs keep changes by others.
+    The first sync of a source keeps, of registrations with the same ids, only what the source does not say, and names
+    what it replaces; later syncs keep changes by others.
     `--prune` removes entries that the source no longer lists, unless another source lists them or someone changed them.
     If a source cannot be read, its entries stay. You can interrupt the command and run it again.
     """

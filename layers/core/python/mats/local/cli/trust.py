@@ -167,10 +167,9 @@ def review(
     local = local_system(context.obj, create=False)
     if policy:
         key = target_key(target)
-        before = {one["id"] for one in waiting(local)}
+        held_before = {one["id"] for one in waiting(local)}
         _assign(local, key, replace(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), policy=policy))
-        after = {one["id"] for one in waiting(local)}
-        published = sorted(before - after)
+        published = sorted(held_before - {one["id"] for one in waiting(local)})
         text = f"; {len(published):,} that waited are shown now" if published else ""
         ui.show({"target": target, "policy": policy, "published": published}, f"{target}: policy {policy}{text}")
         return

@@ -182,7 +182,7 @@ class Importer:
                 try:
                     if self.trust is None:
                         self.report.trust["passed_over"] += 1
-                    elif _TRUST in value:
+                    elif _is_trust_row(value):
                         assigned.update([parse_trust(value)])
                     else:
                         self._hold(parse_held(value))
@@ -270,8 +270,12 @@ _TRUST, _HELD = "trust", "held"
 _TRUST_ATTRIBUTES = ("id", *(each.name for each in fields(Assigned)))
 
 
+def _is_trust_row(value: object) -> bool:
+    return isinstance(value, Mapping) and value.keys() == {_TRUST}
+
+
 def _is_of_operators(value: object) -> bool:
-    """True if a line is a row of trust, `{"trust": {"id": "com.acme/refund", "trust": 80}}`, or a profile: `{"held": …}`.
+    """True if a line is a row of trust, `{"trust": {"id": "com.acme/refund", "trust": 80}}`, or a held profile.
 
     `mats export` writes them and `mats import --with-trust` reads them. A registration cannot carry trust, since
     owners write registrations and operators assign trust.
@@ -295,7 +299,9 @@ def parse_held(value: Json) -> Profile:
         first = error.errors()[0]
         raise RegistrationInvalid([Fault(".".join(map(str, (_HELD, *first["loc"]))), first["msg"])]) from error
     if profile.status is not Status.HELD or profile.held is None:
-        raise RegistrationInvalid([Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")])
+        raise RegistrationInvalid(
+            [Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")]
+        )
     return check_profile_size(profile)
 
 
