@@ -21,6 +21,7 @@ from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.addresses import Unfetchable, split_url, without_query
 from mats.domain.protocols.protocol import Source
+from mats.domain.text.words import clip
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import Early, index
 from mats.local.imports.files import Location, Stream, is_address
@@ -270,7 +271,7 @@ def _item_lines(items: Sequence[Item], placed: Mapping[Id, Placed]) -> Iterator[
         about = ui.plain(f"  {item['kind']}  {placed[id]}  {item.get('endpoint', '')}", "dim")
         yield ui.plain(id, "bold cyan") + about
         if item.get("description"):
-            yield ui.plain(f"  {item['description'][:160]}")
+            yield ui.plain(f"  {clip(item['description'], 160)}")
     if len(items) > _MOST_SHOWN:
         yield Text(f"… and {len(items) - _MOST_SHOWN:,} more; --json has all of them", style="dim")
 
@@ -305,7 +306,7 @@ def _show_remarks(report: Report) -> None:
     for id, place in changed[:_MOST_SHOWN]:
         _show("changed ", "cyan", place, id)
     if changed:
-        ui.note("What changed is as imported, without edits made here.")
+        ui.note("An import replaces the whole entry: edits made here go; `mats sync` of a source keeps them.")
 
 
 def _show(title: str, style: str, place: Location, text: str) -> None:
