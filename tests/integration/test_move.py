@@ -196,6 +196,14 @@ def test_of_a_namespace_under_review_what_is_shown_is_shown_elsewhere_and_what_w
     assert answers(other) == answers(filled)
 
 
+def test_an_export_approves_nothing_that_waits_in_the_queue(filled: Mats):
+    filled("review", "com.acme.*", "--policy", "review").done()
+    event = f"VALUES ('e', 'Registry', 'MODIFY', '{REFUND}', '2026-01-01T00:00:00+00:00')"
+    sql(filled.home / "mats.db", f"INSERT INTO events (event_id, source, change, id, time) {event}")
+    rows_of_trust = [json.loads(line)["trust"] for line in filled("export").out.splitlines() if '{"trust"' in line]
+    assert [row["id"] for row in rows_of_trust if "approved" in row] == [PAYROLL, "com.acme/wörter"]
+
+
 def test_a_line_that_holds_nothing_back_is_rejected(filled: Mats, other: Mats):
     hold_a_change(filled)
     [line] = [line for line in filled("export").out.splitlines() if line.startswith('{"held"')]
