@@ -111,6 +111,15 @@ def with_provider(dataset: Dataset) -> list[JudgedQuery]:
     return draw(made, MADE)
 
 
+def beside_rated_ones(dataset: Dataset) -> tuple[list[JudgedQuery], dict[Id, int]]:
+    """Judged queries that name an unrated provider, and the trust of half of the providers: 90."""
+    providers = {item.id: item.provider for item in dataset.registrations if item.provider}
+    names = sorted({*providers.values()})
+    rated = {*random.Random(SEED).sample(names, len(names) // 2)}
+    queries = [each for each in with_provider(dataset) if not rated.intersection(map(providers.get, each.relevant))]
+    return queries, {id: 90 for id, provider in providers.items() if provider in rated}
+
+
 _PLACES = ("{0} in {1}", "{0} via {1}", "{0} in my {1} account", "{0} with {1}", "{0} on {1}", "use {1} to {0}")
 
 

@@ -123,6 +123,18 @@ def one_product(opened: OpenSet) -> Iterator[Comparison]:
         yield compare("products", Part.SILENT, "a registry of one product, named", opened.dataset.name, pairs)
 
 
+def rated_rivals(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests that name a provider whom operators have not rated, where they rated half of the others."""
+    if "products" not in opened.policies:
+        return
+    dataset = opened.dataset
+    queries, trust = requests.beside_rated_ones(dataset)
+    with registry_of(dataset.registrations, opened.local.settings, encoder=opened.encoder, trust=trust) as local:
+        arms = Arms.of(without_timeouts(local.discover), ("products",))
+        asked = [arms.ask(query) for query in queries]
+        yield from compare_all(asked, Part.OWN, "provider named, others rated", dataset.name, is_first)
+
+
 def absent_products(opened: OpenSet) -> Iterator[Comparison]:
     """Judged queries to be done in a product, which must not be a match of others, and without it, where one stays."""
     arms = opened.arms.only("products")
@@ -287,11 +299,11 @@ def several_products(opened: OpenSet) -> Iterator[Comparison]:
 
 
 PROBES: Mapping[str, Sequence[Probe]] = {
-    "tools": (judged_queries, made_requests, absent_products),
+    "tools": (judged_queries, made_requests, rated_rivals, absent_products),
     "models": (judged_queries,),
     "multitool": (judged_queries, memory),
-    "mcp-tools-closed": (judged_queries, made_requests, one_product, absent_products),
-    "skills": (judged_queries, made_requests, absent_products, lessons),
+    "mcp-tools-closed": (judged_queries, made_requests, one_product, rated_rivals, absent_products),
+    "skills": (judged_queries, made_requests, rated_rivals, absent_products, lessons),
     "agents": (judged_queries, made_requests, takeovers),
     "sparse-tools": (judged_queries,),
     "livemcp-tasks": (judged_queries,),

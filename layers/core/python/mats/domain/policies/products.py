@@ -22,6 +22,7 @@ from mats.domain.search.lookups import Lookups, NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import LEXICAL_SHARE, Scores, best_first, fuse
 from mats.domain.search.shortlist import Ranked
+from mats.domain.search.signals import Signal
 from mats.domain.text.words import STOP_WORDS, first_sentence, index_terms, word_set
 
 _MARKS = word_set("on with in via from using use")  # Words before the name of a product
@@ -31,7 +32,7 @@ _ABOUT = word_set(
     "news information info data details facts report reports article articles paper papers research update"
 )
 """Words after which `on` says what they are about."""
-_SPACES = word_set("account workspace instance organization organisation tenant")  # Words after it that add nothing
+_SPACES = word_set("account app workspace instance organization organisation tenant")  # Words after it that add nothing
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
 _MOST_TOKENS, _MOST_IN_NAME = 40, 3
@@ -138,9 +139,17 @@ class Products(Policy):
         ]  # fmt: skip
 
     def arrange(self, ranked: Ranked) -> Ranked:
-        missing = [each.candidate.marks.elsewhere for each in ranked.results]
+        results = ranked.results
+        missing = [each.candidate.marks.elsewhere for each in results]
         if not missing or not missing[0]:
             return ranked
+        least, first = ranked.thresholds.match, results[0].signals[Signal.RETRIEVAL]
+        own = [
+            each for each in results
+            if not each.candidate.marks.elsewhere and each.relevance >= least and each.signals[Signal.RETRIEVAL] >= first
+        ]  # fmt: skip
+        if own and missing[0].told:  # another signal put what is not of the product first
+            return ranked.with_results([*own, *(each for each in results if each not in own)])
         found = "nothing found here belongs" if all(missing) else "the first result does not belong"
         names = dict.fromkeys(name for each in missing if each for name in each.products)
         return ranked.with_results(ranked.results, f"{found} to {', '.join(names)}, which the query names")

@@ -152,7 +152,7 @@ def present(
     results, thresholds, foreign = ranked.results, ranked.thresholds, trace.foreign
 
     def verdict_on(results: Sequence[Result], elsewhere: Set[Id]) -> Verdict:
-        marks = [result.candidate.marks for result in results]
+        marks = [result.candidate.marks for result in results if result.id not in elsewhere]
         named = any(each.exact or (each.quoted and not each.new) for each in marks)
         verdict = thresholds.verdict(best_relevance(results))
         if named:
