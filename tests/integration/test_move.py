@@ -78,7 +78,7 @@ def test_an_export_is_ordered_private_and_printable(filled: Mats, tmp_path):
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     ids = [f"{line['namespace']}/{line['name']}" for line in lines if "name" in line]
     assert ids == sorted(ids)
-    assert [line["trust"] for line in lines[len(ids) :]] == [
+    assert [line["trust"] for line in lines[: -len(ids)]] == [
         {"id": "com.acme.*", "trust": 30, "provider": "Acme"},
         {"id": REFUND, "trust": 80},
     ]
@@ -196,6 +196,65 @@ def test_of_a_namespace_under_review_what_is_shown_is_shown_elsewhere_and_what_w
     assert answers(other) == answers(filled)
 
 
+def test_without_trust_what_is_held_is_not_registered_and_a_repetition_mends_it(filled: Mats, other: Mats):
+    hold_a_change(filled)
+    lines = filled("export").out.encode()
+    first = other("import", "-", "--json", stdin=lines)
+    assert (first.code, [one["faults"][0]["message"] for one in first.json["rejected"]]) == (1, [WAITS])
+    assert REFUND not in other("search", "money back", "--json").out
+    again = other("import", "-", "--json", "--with-trust", stdin=lines).done().json
+    assert (again["new"], again["held"]) == (1, 1)
+    assert other("search", "money back", "--json").json["results"][0]["endpoint"] == "https://a.example"
+
+
+WAITS = (
+    f"{REFUND} waits for an operator in the registry of the export: import it by `--with-trust` into a registry without "
+    "it, or decide there and export again"
+)
+
+
+@pytest.mark.parametrize("here", ["entry", "tombstone"])
+def test_what_is_held_elsewhere_is_not_shown_where_it_was_registered_before(filled: Mats, other: Mats, here: str):
+    hold_a_change(filled)
+    other("add", "-", stdin=rows({**APPROVED, "endpoint": "https://older.example"}))
+    if here == "tombstone":
+        other("remove", REFUND)
+    ran = other("import", "-", "--json", "--with-trust", stdin=filled("export").out.encode())
+    assert ran.code == (here == "entry")
+    shown = other("search", "money back", "--json").json["results"][0]["endpoint"]
+    assert shown == ("https://older.example" if here == "entry" else "https://a.example")
+
+
+@pytest.mark.parametrize("table", ["registry", "profiles"])
+def test_of_a_damaged_registry_the_rest_is_exported(filled: Mats, other: Mats, tmp_path, table: str):
+    many = [tool(f"t{number:03}", description=f"Tool {number} {'does much ' * 30}") for number in range(200)]
+    filled("import", "-", stdin=rows(*many)).done()
+    hold_a_change(filled)
+    file, export = filled.home / "mats.db", tmp_path / "export.jsonl"
+    [(size,)] = sql(file, "PRAGMA page_size")
+    leaves = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path"
+    sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    with closing(sqlite3.connect(file)) as connection:
+        pages = [page for (page,) in connection.execute(leaves, (table,))]
+    with file.open("r+b") as raw:
+        raw.seek((pages[len(pages) // 2] - 1) * size)
+        raw.write(b"\xff" * size)
+    ran = filled("export", str(export))
+    lines = [json.loads(line) for line in export.read_text().splitlines()]
+    assert (ran.code, "could not be read" in ran.err) == ((1, True) if table == "registry" else (ran.code, ran.code == 1))
+    assert 150 < sum("name" in line for line in lines) <= 204
+    assert other("import", "--with-trust", str(export)).code in (0, 1)
+    assert "https://evil.example" not in other("search", "money back", "--json").out
+
+
+def test_a_registry_that_was_emptied_takes_a_backup(filled: Mats, other: Mats, tmp_path):
+    filled("backup", str(tmp_path / "file"))
+    other("add", "-", stdin=rows(tool("refund")))
+    other("remove", REFUND)
+    other("restore", str(tmp_path / "file")).done()
+    assert answers(other) == answers(filled)
+
+
 def test_an_export_approves_nothing_that_waits_in_the_queue(filled: Mats):
     filled("review", "com.acme.*", "--policy", "review").done()
     event = f"VALUES ('e', 'Registry', 'MODIFY', '{REFUND}', '2026-01-01T00:00:00+00:00')"
@@ -209,10 +268,10 @@ def test_a_line_that_holds_nothing_back_is_rejected(filled: Mats, other: Mats):
     [line] = [line for line in filled("export").out.splitlines() if line.startswith('{"held"')]
     active = json.loads(line)
     active["held"].pop("held")
-    odd = {"held": {"name": 5}}
-    report = other("import", "-", "--with-trust", "--json", stdin=rows(active, odd)).json
-    assert [one["faults"][0]["attribute"] for one in report["rejected"]] == ["held", "held.namespace"]
-    assert not (other.home / "mats.db").exists()
+    odd = [{"held": {"name": 5}}, {"held": {**json.loads(line)["held"], "input_schema": "?"}}]
+    report = other("import", "-", "--with-trust", "--json", stdin=rows(active, *odd, APPROVED)).json
+    assert [one["faults"][0]["attribute"] for one in report["rejected"]] == ["held", "held.namespace", "held", ""]
+    assert dump(other, "registry") == []
 
 
 def test_a_restore_keeps_histories_and_forgets_what_was_removed_meanwhile(filled: Mats, other: Mats, tmp_path):
@@ -266,6 +325,11 @@ ODD = {
     "outcome": "INSERT INTO outcomes VALUES ('q', 'a/b', '[\"odd\"]')",
     "receipt": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '7', '', '', 0, '[]', 'mini', x'0102', 1)",
     "profile": "UPDATE profiles SET body = '{}'",
+    "no JSON": """UPDATE profiles SET body = json_set(body, '$.input_schema', 'garbage')""",
+    "no kind": "UPDATE profiles SET body = json_set(body, '$.kind', NULL)",
+    "another vector": "UPDATE profiles SET vector = x'00000000' WHERE id = 'com.acme/refund'; "
+    "UPDATE profiles SET vector = x'0000000000000000' WHERE id = 'com.acme/payroll'",
+    "later version": "INSERT INTO profile_versions SELECT id, rev, body, NULL FROM profiles",
     "profile of another": "UPDATE profiles SET id = 'com.acme/other' WHERE id = 'com.acme/refund'",
     "vector": "INSERT INTO receipts VALUES ('q', '', '', '[]', '', '[]', '', '', 0, '[]', 'mini', x'01', 1)",
 }

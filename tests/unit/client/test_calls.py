@@ -339,7 +339,7 @@ TYPED = {
     "$defs": {"parcel": {"type": "object", "properties": {
         "weight": {"type": "number"}, "count": {"type": ["integer", "null"]}, "fragile": {"type": "boolean"},
         "label": {"type": "string", "format": "binary"}, "items": {"type": "array", "items": {"type": "string"}},
-        "odd": {"type": "weight"},
+        "odd": {"type": "weight"}, "none": {"type": [{}]}, "meta": {"required": ["k"]}, "data": {"format": "binary"},
     }}},
 }  # fmt: skip
 
@@ -347,6 +347,7 @@ TYPED = {
 @pytest.mark.parametrize(
     ("body", "faults"),
     [
+        ({"none": 1, "data": "aGk="}, []),
         ({"weight": 2, "count": None, "fragile": True, "items": ["a"], "odd": "?", "label": {"filename": "a"}}, []),
         ({"weight": "heavy"}, ["body.weight: must be of type number, not string"]),
         (
@@ -355,8 +356,10 @@ TYPED = {
         ),
         ({"count": 2.0, "fragile": "yes"}, ["body.fragile: must be of type boolean, not string"]),
         ({"items": ["a", 5]}, ["body.items[1]: must be of type string, not integer"]),
-        ({"label": "a text"}, ["body.label: must be a file: an object with `filename`"]),
         ([1], ["body: must be of type object, not array"]),
+        ({"vector": [0.5] * 1_000, "meta": {}}, ["body.meta.k: is required"]),
+        ({"items": [5, 5]}, ["body.items[0]: must be of type", "body.items[1]: must be of type"]),
+        ({"items": ("a", "b")}, []),
     ],
 )
 def test_values_of_another_type_are_named_before_anything_is_sent(body, faults):
@@ -369,3 +372,32 @@ def test_values_of_another_type_are_named_before_anything_is_sent(body, faults):
         found = list(map(str, error.faults))
     assert len(found) == len(faults)
     assert all(one.startswith(start) for one, start in zip(found, faults, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("media_type", "arguments", "faults"),
+    [
+        ("", {"limit": "many"}, ["limit: must be of type integer, not string"]),
+        ("", {"limit": "-5", "page[size]": "2", "ids": ["1", "2"], "all": "true"}, []),
+        ("", {"ids": ["1", "x"]}, ["ids[1]: must be"]),
+        ("application/x-www-form-urlencoded", {"body": {"n": "5"}}, []),
+        ("application/json", {"body": {"n": "5"}}, ["body.n: must be of type integer, not string"]),
+        ("multipart/form-data", {"body": {"n": "5", "file": "text"}}, ["body.file: must be a file"]),
+        ("multipart/form-data", {"body": {"file": {"filename": "a", "content": "b"}}}, []),
+        ("image/png", {"body": "text"}, []),
+    ],
+)
+def test_what_is_sent_as_text_may_be_spelled(media_type, arguments, faults):
+    names = ("limit", "page[size]", "ids", "all")
+    invocation = http("https://api.example.com/x", *({"name": name, "in": "query"} for name in names), body=media_type)
+    fields = {"n": {"type": "integer"}, "file": {"type": "string", "format": "binary"}}
+    schema = {"properties": {
+        "limit": {"type": "integer"}, "page[size]": {"type": "integer"}, "all": {"type": "boolean"},
+        "ids": {"type": "array", "items": {"type": "integer"}}, "body": {"properties": fields},
+    }}  # fmt: skip
+    found: list[str] = []
+    try:
+        Caller(environment={}).prepare(invocation, arguments, schema=schema)
+    except RequestInvalid as error:
+        found = list(map(str, error.faults))
+    assert [one[: len(start)] for one, start in zip(found, faults, strict=True)] == faults

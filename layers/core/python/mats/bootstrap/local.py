@@ -105,9 +105,9 @@ class LocalStores:
 
         return SqliteGenerations(self.database, self.index.name)
 
-    def snapshot(self) -> Iterator[Profile | ports.Item | tuple[Id, Assigned]]:
-        """Profiles of what is held, items, and rows of trust, as of one moment."""
-        return snapshot(self.database)
+    def snapshot(self, lost: list[Id] | None = None) -> Iterator[Profile | ports.Item | tuple[Id, Assigned]]:
+        """Rows of trust, profiles of what is held, and items, as of one moment; `lost` is as for `snapshot`."""
+        return snapshot(self.database, lost)
 
     def restore(self, backup: Connection) -> Contents:
         return restore(backup, self.database, self._announce)

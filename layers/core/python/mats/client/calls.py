@@ -19,13 +19,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mats.domain.capability.json_schema import faults_of
+from mats.domain.capability.json_schema import Texts, faults_of
 from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio
-from mats.domain.protocols.openapi import HttpCall
+from mats.domain.protocols.openapi import HttpCall, media_type_of
+from mats.domain.protocols.openapi_document import FORM, MULTIPART
 from mats.domain.protocols.protocol import text_at
 from mats.domain.text.fence import spell_out
 
@@ -108,7 +109,11 @@ class Caller:
         Raises as `__call__`; RequestInvalid has all faults of the input and of the values.
         """
         call = from_text(json.dumps(invocation)) if isinstance(invocation, Mapping) else invocation
-        found = () if isinstance(call, A2aCall) else faults_of(arguments, schema, schema or {})
+        texts = Texts()
+        if isinstance(call, HttpCall):
+            body, kind = call.body_property or "body", media_type_of(call.body)
+            texts = Texts(True, "" if kind in (FORM, MULTIPART) else body, body if kind == MULTIPART else "")
+        found = () if isinstance(call, A2aCall) else faults_of(arguments, schema, schema or {}, texts=texts)
         faults = {name: Fault(name, message) for name, message in found}
         try:
             prepared = self._prepare(call, arguments, tool)

@@ -1,7 +1,7 @@
 """How a capability is called, in words and as texts to copy: an MCP client's configuration, curl, a call in Python.
 
 Every text of an owner is one literal of its language, with hidden characters escaped. Secrets are variables that are
-named after the host they are sent to, as `mats call` reads them: no owner can name that of another service's secret.
+named after the host they are sent to, as `mats call` reads them, or by us: no owner can name that of another service's.
 """
 
 import json
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from mats.domain.capability.capability import Kind, parts
-from mats.domain.capability.json_schema import A_FILE, example_of
+from mats.domain.capability.json_schema import example_of, resolve_reference
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of, variable_of
@@ -157,7 +157,27 @@ def _examples_for(call: Invocation, schema: Mapping[str, Any]) -> dict[str, Any]
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     if isinstance(call, HttpCall) and call.body:
         names.append(call.body_property or "body")
-    return {name: example_of(properties[name], schema) for name in dict.fromkeys(names) if name in properties}
+    given = {name: example_of(properties[name], schema) for name in dict.fromkeys(names) if name in properties}
+    if isinstance(call, HttpCall) and (body := call.body_property or "body") in given:
+        given[body] = _with_files(call, given[body], schema)
+    return given
+
+
+_A_FILE: Mapping[str, Any] = {"filename": "FILE", "content": ""}
+"""A file as a call takes it."""
+
+
+def _with_files(call: HttpCall, body: Any, schema: Mapping[str, Any]) -> Any:
+    """An example of a body with files where it is sent as a form with files, or as one file."""
+    stated = resolve_reference(mapping_at(schema, "properties", call.body_property or "body"), schema)
+    kind = media_type_of(call.body)
+    if kind == MULTIPART and isinstance(body, dict):
+        of = {name: resolve_reference(mapping_at(stated, "properties", name), schema) for name in body}
+        alone = {name for name, each in of.items() if each.get("format") == "binary"}
+        lists = {name for name, each in of.items() if mapping_at(each, "items").get("format") == "binary"}
+        return {n: dict(_A_FILE) if n in alone else [dict(_A_FILE)] if n in lists else v for n, v in body.items()}
+    is_file = kind != FORM and "json" not in kind and stated.get("format") == "binary"
+    return dict(_A_FILE) if is_file else body
 
 
 def _literal(value: Any) -> str:
@@ -213,7 +233,7 @@ def _request(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> tuple[str, 
         else:
             return None
     stated = value_at(schema, "properties", call.body_property or "body")
-    return url, sent, example_of(stated or {}, schema) if call.body else None
+    return url, sent, _with_files(call, example_of(stated or {}, schema), schema) if call.body else None
 
 
 def _body(media_type: str, body: Any) -> list[str]:
@@ -223,12 +243,15 @@ def _body(media_type: str, body: Any) -> list[str]:
         return []
     if kind in (FORM, MULTIPART) and isinstance(body, dict):
         option = "--data-urlencode" if kind == FORM else "--form-string"
-        texts = {name: one if isinstance(one, str) else json_text(one) for name, one in body.items() if one != A_FILE}
+        files = {name for name, one in body.items() if one in (_A_FILE, [_A_FILE])} if kind == MULTIPART else set()
+        texts = {name: one if isinstance(one, str) else json_text(one) for name, one in body.items()}
         return [
-            *(f"{option} {shell_word(quote(name, safe='') + '=' + text)}" for name, text in texts.items()),
-            *(f"-F {shell_word(quote(name, safe='') + '=@FILE')}" for name, one in body.items() if one == A_FILE),
+            f"-F {shell_word(quote(name, safe='') + '=@FILE')}"
+            if name in files
+            else f"{option} {shell_word(quote(name, safe='') + '=' + text)}"
+            for name, text in texts.items()
         ]
-    if body == A_FILE:
+    if body == _A_FILE and "json" not in kind:
         return [f"-H {shell_word(f'Content-Type: {media_type}')}", "--data-binary @FILE"]
     text = json_text(body) if "json" in kind else "{body}"
     return [f"-H {shell_word(f'Content-Type: {media_type}')}", f"--data-raw {shell_word(text)}"]

@@ -75,6 +75,8 @@ def restore(backup: sqlite3.Connection, database: Database, announce: Announcer)
     Raises NotPossible: the registry is not empty, or a row of the backup is not as mats writes it.
     """
     with database.writing() as target:
+        target.execute("DELETE FROM profiles WHERE status = 'deleted'")  # of what was here and removed
+        target.execute("DELETE FROM profile_versions WHERE id NOT IN (SELECT id FROM profiles)")
         if any(_count(target)):
             raise NotPossible([Fault("", f"{database.path} is not empty: choose another --home, or move it away")])
         try:
@@ -85,11 +87,15 @@ def restore(backup: sqlite3.Connection, database: Database, announce: Announcer)
                     register(target, announce, Registration.parse(entry))
             for table in _DECODED:
                 _copy(table, backup, target)
-            target.execute("UPDATE profiles SET indexed_rev = 0")
+            for query, problem in _CHECKS:
+                if found := target.execute(query).fetchone():
+                    raise ValueError(f"{problem}: {found[0]}")
+            target.execute("UPDATE profiles SET indexed_rev = 0 WHERE status != 'deleted'")
             for (id,) in target.execute(_REMOVED).fetchall():
                 announce(target, "Registry", "REMOVE", id)
         except _ODD as error:
-            message = f"the backup cannot be restored: a row is not as mats writes it ({error})"
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            message = f"the backup cannot be restored: a row is not as mats writes it ({reason})"
             raise NotPossible([Fault("", message)]) from error
         return _count(target)
 
@@ -97,6 +103,15 @@ def restore(backup: sqlite3.Connection, database: Database, announce: Announcer)
 _ODD = (CapabilityError, AttributeError, LookupError, RecursionError, TypeError, ValueError, struct.error)
 """Errors of decoding a row that mats does not write."""
 
+_CHECKS = (
+    ("SELECT id FROM profiles WHERE length(vector) != (SELECT max(length(vector)) FROM profiles)", "a shorter vector"),
+    (
+        "SELECT one.id FROM profile_versions one LEFT JOIN profiles USING (id) "
+        "WHERE one.rev >= coalesce(profiles.rev, 0) OR one.rev < 1 OR profiles.rev > 1 << 53",
+        "a version that is not before its profile",
+    ),
+)
+"""Queries of rows that fit no other, and what is wrong with them."""
 _REMOVED = "SELECT id FROM profiles WHERE status != 'deleted' AND id NOT IN (SELECT id FROM registry)"
 
 _DECODED: Mapping[str, Callable[..., object]] = {
@@ -113,6 +128,10 @@ _TYPES = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
 
 def _decode_profile(body: str, columns: tuple[Any, ...], vector: bytes | None = None) -> None:
     profile = Profile.model_validate_json(body)
+    for text in filter(None, (profile.input_schema, profile.invocation)):
+        json.loads(text)
+    if profile.source and not profile.kind:
+        raise ValueError(f"the profile {profile.id} has no kind")
     if columns != (profile.id, profile.rev, profile.status)[: len(columns)]:
         raise ValueError(f"the profile {profile.id} is not that of its row")
     _check_vector(array("f", vector or b""))

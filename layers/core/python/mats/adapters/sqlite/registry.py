@@ -3,9 +3,10 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from mats.adapters.sqlite.database import Database
 from mats.domain.capability.capability import Id
@@ -23,6 +24,9 @@ from mats.domain.profile.assignment import (
 from mats.domain.profile.origin import Placed, Version, fingerprint, place, version_of
 from mats.domain.profile.profile import Profile
 from mats.ports import Clock, Ids, Item, Precondition
+
+
+T = TypeVar("T")
 
 
 class TaggedItem(NamedTuple):
@@ -190,35 +194,78 @@ class SqliteTrust:
         return {id: parse_row(json.loads(assigned)) for id, assigned in rows}
 
     def put(self, key: Id, assigned: Assigned) -> None:
-        """A change of a namespace's row is announced for every registered capability there."""
+        """A change is announced for every registered capability that it concerns."""
         with self.database.writing() as connection:
             assign(connection, key, assigned)
             namespace = namespace_of_pattern(key)
-            changed = [key] if namespace is None else [id for (id,) in connection.execute(_IDS, _bounds(namespace))]
-            for id in changed:
+            known = ("SELECT id FROM registry WHERE id = ?", (key,)) if namespace is None else (_IDS, _bounds(namespace))
+            for (id,) in connection.execute(*known).fetchall():
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
 
 
-def snapshot(database: Database) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
-    """What another registry needs to show the same: profiles of what is held, items, and rows of trust.
+def snapshot(
+    database: Database, lost: list[Id] | None = None
+) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
+    """What another registry needs to show the same: rows of trust, profiles of what is held, and items.
 
-    Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it.
-    Raises as `Database.reading` does.
+    Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it. Ids of
+    what cannot be read in a damaged file are added to `lost`. Raises as `Database.reading` does; with `lost`, only if
+    nothing can be read.
     """
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")
-        for (body,) in connection.execute("SELECT body FROM profiles WHERE status = 'held' ORDER BY id"):
-            yield Profile.model_validate_json(body)
-        rows: dict[Id, Assigned] = {}
-        for entry in read_snapshot(connection):
-            if isinstance(entry, tuple):
-                rows.update([entry])
-            else:
-                yield entry
+        read = partial(_read_parsed, connection, lost)
+        rows = dict(read("trust", "assigned", lambda row: parse_row(json.loads(row))))
         for id, digest in _list_shown(connection) if any(row.policy is Policy.REVIEW for row in rows.values()) else ():
             if resolve(id, rows).policy is Policy.REVIEW:
                 rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), approved=digest)
         yield from sorted(rows.items())
+        known = len(lost or ())
+        yield from (held for _, held in read("profiles", "body", Profile.model_validate_json, "status = 'held'"))
+        unshown = frozenset((lost or [])[known:])  # The profiles that hold back their registrations are lost
+        yield from (item for id, item in read("registry", "item", json.loads) if id not in unshown)
+
+
+def _read_parsed(
+    connection: sqlite3.Connection,
+    lost: list[Id] | None,
+    table: str,
+    column: str,
+    parse: Callable[[str], T],
+    condition: str = "TRUE",
+) -> Iterator[tuple[Id, T]]:
+    """The parsed values of a column, by id; with `lost`, without those that cannot be read."""
+    if lost is None:
+        yield from ((id, parse(text)) for id, text in _read_rows(connection, table, column, condition))
+        return
+    for id, text in _read_around(connection, lost, table, column, condition):
+        try:
+            found = parse(text)
+        except (ValueError, TypeError):
+            lost.append(id)
+        else:
+            yield id, found
+
+
+def _read_rows(
+    connection: sqlite3.Connection, table: str, column: str, condition: str = "TRUE", *, hint: str = ""
+) -> Iterator[tuple[Id, str]]:
+    yield from connection.execute(f"SELECT id, {column} FROM {table} {hint} WHERE {condition} ORDER BY id")
+
+
+def _read_around(
+    connection: sqlite3.Connection, lost: list[Id], table: str, column: str, condition: str = "TRUE"
+) -> Iterator[tuple[Id, str]]:
+    """As `_read_rows`, without the rows of damaged pages."""
+    for hint in ("", "NOT INDEXED"):
+        with suppress(sqlite3.DatabaseError):
+            yield from list(_read_rows(connection, table, column, condition, hint=hint))
+            return
+    for (id,) in connection.execute(f"SELECT id FROM {table} WHERE {condition} ORDER BY id").fetchall():
+        try:
+            yield from _read_rows(connection, table, column, f"id = '{id.replace(chr(39), chr(39) * 2)}'")
+        except sqlite3.DatabaseError:
+            lost.append(Id(id))
 
 
 def _list_shown(connection: sqlite3.Connection) -> list[tuple[Id, str]]:
@@ -232,7 +279,7 @@ def _list_shown(connection: sqlite3.Connection) -> list[tuple[Id, str]]:
 
 def read_snapshot(connection: sqlite3.Connection) -> Iterator[Item | tuple[Id, Assigned]]:
     """Every item, then every row of trust, each in order of id."""
-    for (item,) in connection.execute("SELECT item FROM registry ORDER BY id"):
+    for _, item in _read_rows(connection, "registry", "item"):
         yield json.loads(item)
-    for id, row in connection.execute("SELECT id, assigned FROM trust ORDER BY id"):
+    for id, row in _read_rows(connection, "trust", "assigned"):
         yield id, parse_row(json.loads(row))

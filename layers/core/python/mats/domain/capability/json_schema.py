@@ -37,8 +37,6 @@ def resolve_reference(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Ma
     return {}
 
 
-A_FILE: Mapping[str, Any] = {"filename": "FILE", "content": ""}
-"""A value of the format `binary`, as a call takes it."""
 _EMPTY: Mapping[str, Any] = {"number": 0, "integer": 0, "boolean": False, "null": None, "array": []}
 _MAX_DEPTH, _MAX_VALUE, _MAX_ENTRIES = 4, 200, 20
 """Of an example: nested objects, characters of a value that its owner states, properties of an object."""
@@ -54,8 +52,6 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
     for value in (*stated, *(found[0] for found in lists if found)):
         if len(json.dumps(value)) <= _MAX_VALUE:
             return value
-    if schema.get("format") == "binary":
-        return dict(A_FILE)
     named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     type = next((type for type in named if isinstance(type, str) and type != "null"), "")
     if type == "object" or isinstance(schema.get("properties"), dict):
@@ -67,61 +63,89 @@ def example_of(schema: object, whole: Mapping[str, Any], *, depth: int = 0) -> A
 
 
 _ABSENT: Mapping[str, Any] = {}
-_MOST_CHECKED = 500  # Objects, each against one schema: references may be circular
-
-
+_MOST_CHECKED = 500  # Objects and lists, each against one schema: references may be circular
 _TYPE_OF: Sequence[tuple[Any, str]] = (
-    (bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object"), (list, "array"),
+    (bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object"),
+    ((list, tuple), "array"),
 )  # fmt: skip
+_SPELLED = {"integer": r"-?\d+", "number": r"-?\d+(\.\d+)?([eE][+-]?\d+)?", "boolean": "true|false"}
+"""How texts spell the values of a type."""
+
+
+class Texts(NamedTuple):
+    """Which parts of an input are sent as text, where a text spells any value: at all depths, but for those of `but`."""
+
+    some: bool = False
+    but: str = ""  # The input that is a body of JSON
+    files: str = ""  # The input that is a form with files
 
 
 def faults_of(
-    value: object, schema: object, whole: Mapping[str, Any], path: str = "", seen: set[tuple[int, int]] | None = None
+    value: object,
+    schema: object,
+    whole: Mapping[str, Any],
+    path: tuple[str | int, ...] = (),
+    seen: set[tuple[int, int]] | None = None,
+    *,
+    texts: Texts = Texts(),
 ) -> Iterator[tuple[str, str]]:
     """The paths of what a schema requires and an input lacks, and of values of another type, each with what is wrong.
 
     Properties that are `readOnly` are for answers, and null is as good as absent. Alternatives (`anyOf`, `oneOf`) are
-    not decided. A text for a whole parameter is let through, since an address has texts only.
+    not decided.
     """
     schema = resolve_reference(schema, whole) if isinstance(schema, dict) else {}
+    if value is None:
+        return
+    if wrong := _wrong_type(value, schema, path, texts):
+        yield _spell(path), wrong
     seen, key = set() if seen is None else seen, (id(value), id(schema))
-    if value is None or key in seen or len(seen) > _MOST_CHECKED:
+    if not isinstance(value, Mapping | list | tuple) or key in seen or len(seen) > _MOST_CHECKED:
         return
     seen.add(key)
-    if wrong := _wrong_type(value, schema, path):
-        yield path, wrong
     for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
-        yield from faults_of(value, part, whole, path, seen)
-    for position, entry in enumerate(value if isinstance(value, list) else ()):
-        yield from faults_of(entry, schema.get("items"), whole, f"{path}[{position}]", seen)
+        yield from faults_of(value, part, whole, path, seen, texts=texts)
     if not isinstance(value, Mapping):
+        for position, entry in enumerate(value):
+            yield from faults_of(entry, schema.get("items"), whole, (*path, position), seen, texts=texts)
         return
     properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     required = schema["required"] if _are_names(schema.get("required")) else []
     for name in dict.fromkeys((*required, *(name for name in value if name in properties))):
-        inner, is_absent, own = properties.get(name), value.get(name) is None, f"{path}.{name}" if path else name
+        inner, is_absent, own = properties.get(name), value.get(name) is None, (*path, name)
         if is_absent and (name not in required or (isinstance(inner, dict) and inner.get("readOnly") is True)):
             continue
-        found = list(faults_of(_ABSENT if is_absent else value[name], inner, whole, own, seen))
-        lacking = [each for each in found if each[0] != own] if is_absent else found
-        yield from lacking or ([(own, "is required")] if is_absent else [])
+        found = list(faults_of(_ABSENT if is_absent else value[name], inner, whole, own, seen, texts=texts))
+        lacking = [each for each in found if each[0] != _spell(own)] if is_absent else found
+        yield from lacking or ([(_spell(own), "is required")] if is_absent else [])
 
 
-def _is_whole(value: object) -> bool:
-    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+def _spell(path: Sequence[str | int]) -> str:
+    """A path as `body.items[1]`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def _wrong_type(value: object, schema: Mapping[str, Any], path: str) -> str:
+def _wrong_type(value: object, schema: Mapping[str, Any], path: Sequence[str | int], texts: Texts) -> str:
     """What is wrong with the type of a value; empty if it is one of the schema's, or the schema has none."""
-    is_part, is_file = "." in path or "[" in path, isinstance(value, Mapping) and "filename" in value
-    if schema.get("format") == "binary" and (is_part or is_file):
+    if schema.get("format") == "binary" and len(path) > 1 and path[0] == texts.files:
+        is_file = isinstance(value, Mapping) and "filename" in value
         return "" if is_file else "must be a file: an object with `filename`, and `content` or `base64`"
     named = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     found = next((name for python, name in _TYPE_OF if isinstance(value, python)), "")
     alike = {found} | ({"integer", "number"} if _is_whole(value) else set())
-    if not _TYPES.issuperset(named) or alike.intersection(named) or (found == "string" and not is_part):
+    if not found or not all(isinstance(each, str) for each in named) or not _TYPES.issuperset(named):
         return ""
+    if alike.intersection(named) or (schema.get("format") == "binary" and found == "object"):
+        return ""
+    if isinstance(value, str) and texts.some and (not path or path[0] != texts.but or len(path) == 1):
+        patterns = [_SPELLED[each] for each in named if each in _SPELLED]
+        if not patterns or any(re.fullmatch(pattern, value) for pattern in patterns):
+            return ""
     return f"must be of type {' or '.join(map(str, named))}, not {found}"
+
+
+def _is_whole(value: object) -> bool:
+    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
 
 
 _INVALID: Any = object()  # Marks an invalid value; None can be a valid one

@@ -291,9 +291,9 @@ class Profile(_Frozen):
         """What is shown while the latest registration waits for an operator."""
         return self.model_copy(update={"status": Status.HELD, "error": "", "held": held}).seal()
 
-    def as_first(self) -> Self:
-        """The profile as the first revision of another store, not indexed and without a vector."""
-        return self.model_copy(update={"rev": 1, "indexed_rev": 0, "encoder": ""}).seal()
+    def after(self, rev: int) -> Self:
+        """The profile as the revision after this one in another store, not indexed and without a vector."""
+        return self.model_copy(update={"rev": rev + 1, "indexed_rev": 0, "encoder": ""}).seal()
 
     def with_approved(self, approved: Contract | None) -> Self:
         return self if self.approved == approved else self.model_copy(update={"approved": approved}).seal()

@@ -16,7 +16,7 @@ from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, Fault, NotPossible, RequestInvalid, command_to_install
 from mats.domain.policies.seniority import NEW_DAYS, ages_of
-from mats.domain.profile.assignment import of_operators
+from mats.domain.profile.assignment import Assigned, of_operators
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.addresses import Unfetchable, split_url, without_query
@@ -28,7 +28,7 @@ from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import BATCH, DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
 from mats.local.review import waiting
-from mats.ports import ImportTarget, Item, ProfileStore, Registry, TrustBook
+from mats.ports import ImportTarget, Item, ProfileStore, Registry, Stored, TrustBook
 from mats.settings import Settings, SettingsInvalid, variable_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def import_(
     check_namespace(namespace, "--namespace")
     sources = _sources(what, settings, timeout, namespace, live=live, base=server)
     if dry_run:
-        report = _dry_run(sources, settings)
+        report = _dry_run(sources, settings, with_trust=with_trust)
     elif url:
         report = _send(sources, url, settings, timeout)
     else:
@@ -248,11 +248,29 @@ def fail_if_waiting(local: LocalSystem) -> None:
         )
 
 
-def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings) -> Report:
+class _NothingKept:
+    """Trust and profiles of a dry run: none is there, and none is written."""
+
+    def rows(self, keys: Collection[Id]) -> Mapping[Id, Assigned]:
+        return {}
+
+    def get(self, ids: Collection[Id]) -> Mapping[Id, Stored]:
+        return {}
+
+    def put(self, key: Id, assigned: Assigned) -> None:
+        """No-op."""
+
+    def save(self, changes: Sequence[Stored]) -> Collection[Id]:
+        return ()
+
+
+def _dry_run(sources: Iterable[tuple[Source, Stream]], settings: Settings, *, with_trust: bool) -> Report:
     """Map and compare with the registry, if there is one, without writing to it."""
     exists = not settings.in_aws and (settings.home / DATABASE).exists()
     registry = DryRunRegistry(local_system(settings).stores.registry if exists else None)
     importer = Importer(registry)
+    if with_trust:
+        importer.trust, importer.profiles = cast(TrustBook, _NothingKept()), cast(ProfileStore, _NothingKept())
     importer.import_sources(sources)
     report, items = importer.report, list(registry.items.values())
     placed = [{"id": id, "placed": outcome} for id, outcome in registry.placed.items()]
@@ -297,7 +315,7 @@ def _show_remarks(report: Report) -> None:
     for finding, more in report.distinct_rejections():
         _show("rejected ", "red", finding.place, finding.text + ui.and_more(more))
     if passed := report.trust["passed_over"]:
-        ui.note(f"The trust of {passed:,} was passed over: repeat the command with --with-trust to assign it.")
+        ui.note(f"The trust of {passed:,} was passed over: `mats import --with-trust` assigns it in a local registry.")
     for finding in report.noted[:_MOST_SHOWN]:
         _show("note ", "yellow", finding.place, finding.text)
     if len(report.noted) > _MOST_SHOWN:

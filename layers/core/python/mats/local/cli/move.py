@@ -10,14 +10,17 @@ from typing import IO, Annotated
 import typer
 
 from mats.bootstrap.local import Contents, back_up, local_system, open_backup, replacing
+from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, NotPossible, StorageUnusable
 from mats.domain.profile.profile import Profile
 from mats.domain.text.fence import escape_hidden
 from mats.local.cli import output as ui
 from mats.local.cli.import_ import fail_if_waiting
 from mats.local.cli.indexing import index
-from mats.local.imports.importer import held_line, trust_line
+from mats.local.imports.exports import held_line, trust_line
 from mats.ports import Item
+
+_MOST_NAMED = 10  # Ids of what is lost
 
 Force = Annotated[bool, ui.option("Replace the file if it exists.", "--force")]
 
@@ -30,13 +33,14 @@ def export(
     """Write every registration and all trust as JSON Lines, for `mats import --with-trust`.
 
     Lines are in order of id, so that two exports can be compared. Of profiles, only those are exported that hold back a
-    change; `mats backup` has all.
+    change; `mats backup` has all. Of a damaged registry, what can be read is exported, and the exit code is 1.
     """
     local = local_system(context.obj, create=False)
     _check_free(Path(file), force=force or file == "-")
     capabilities = trust = 0
+    lost: list[Id] = []
     with _output(file) as out:
-        for entry in local.stores.snapshot():
+        for entry in local.stores.snapshot(lost):
             line: Item
             if isinstance(entry, Profile):
                 line = held_line(entry)
@@ -48,6 +52,10 @@ def export(
                 line = entry
             out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
     ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
+    if lost:
+        ids = f"{', '.join(sorted(set(lost))[:_MOST_NAMED])}{', …' if len(set(lost)) > _MOST_NAMED else ''}"
+        ui.complain(f"{len(set(lost)):,} could not be read, because the file is damaged ({ids}): register them again")
+        raise typer.Exit(ui.Exit.REFUSED)
 
 
 def _check_free(file: Path, *, force: bool) -> None:

@@ -2,21 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-
-from pydantic import ValidationError
 
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, KindConflict, PreconditionFailed, RegistrationInvalid, RequestInvalid
 from mats.domain.profile import origin
-from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
+from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed, fingerprint, version_of
-from mats.domain.profile.profile import Profile, Status, check_profile_size
+from mats.domain.profile.profile import Profile
 from mats.domain.profile.sync import content_digest
 from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source
 from mats.local.imports import formats
+from mats.local.imports.exports import held_id, is_held_line, is_trust_row, parse_held, parse_trust
 from mats.local.imports.files import Location, Skipped, Stream
 from mats.ports import ImportTarget, Item, ProfileStore, Stored, TrustBook
 
@@ -42,6 +41,12 @@ class Finding(NamedTuple):
 RESERVED = (
     "operators trust {} or its namespace: they register it from a file on the machine of the registry, bind a "
     "source to the namespace with --namespace, or send a token with the scope operate to its service"
+)
+
+
+_WAITS = (
+    "{} waits for an operator in the registry of the export: import it by `--with-trust` into a registry without it, or "
+    "decide there and export again"
 )
 
 
@@ -152,6 +157,9 @@ class Importer:
     """Ids that this source may not write, because operators trust them or their namespace; none if operators import."""
     refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on
     report: Report = field(default_factory=Report)
+    _assigned: dict[Id, Assigned] = field(default_factory=dict)
+    _held: dict[str, Profile | None] = field(default_factory=dict)
+    """What is shown while the registration under an id waits for an operator; None if it cannot be shown here."""
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
     """Location and fingerprint of the first registration under each id."""
 
@@ -167,7 +175,6 @@ class Importer:
 
     def _import(self, source: Source, values: Stream, acknowledge: Callable[[int], None]) -> None:
         batch: list[tuple[Location, Registration]] = []
-        assigned: dict[Id, Assigned] = {}
         pending = 0
         for place, value in values:
             if isinstance(value, Skipped):
@@ -178,16 +185,8 @@ class Importer:
                 self.report.unread += not place.line
                 self._reject(place, value.faults)
                 continue
-            if place.line and _is_of_operators(value):
-                try:
-                    if self.trust is None:
-                        self.report.trust["passed_over"] += 1
-                    elif _is_trust_row(value):
-                        assigned.update([parse_trust(value)])
-                    else:
-                        self._hold(parse_held(value))
-                except Invalid as error:
-                    self.report.rejected.append(Finding(place, error.faults))
+            if place.line and (is_trust_row(value) or is_held_line(value)):
+                self._take(place, value)
                 continue
             self.report.unread += not (place.line or is_mapped or formats.detect_format(value))
             for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
@@ -199,21 +198,45 @@ class Importer:
                     batch, pending = [], 0
         self._put(batch)
         acknowledge(pending)
-        self._assign(assigned)
 
-    def _hold(self, profile: Profile) -> None:
-        """Save what is shown while a registration, of a later line, waits; nothing if the id has a profile here."""
-        if self.profiles and not self.profiles.get([profile.id]):
-            self.profiles.save([Stored(profile.as_first())])
+    def _take(self, place: Location, value: Json) -> None:
+        """Note what operators decided in the registry of an export, for the registrations of later lines."""
+        try:
+            if is_trust_row(value):
+                if self.trust is None:
+                    self.report.trust["passed_over"] += 1
+                else:
+                    self._assigned.update([parse_trust(value)])
+            else:
+                self._held[held_id(value)] = None
+                if self.profiles:
+                    self._held[held_id(value)] = parse_held(value)
+        except Invalid as error:
+            self.report.rejected.append(Finding(place, error.faults))
 
-    def _assign(self, assigned: Mapping[Id, Assigned]) -> None:
+    def _assign(self) -> None:
         """Write the rows of trust that are not stored yet."""
+        assigned, self._assigned = self._assigned, {}
         before = self.trust.rows(list(assigned)) if self.trust and assigned else {}
         for key, row in assigned.items():
             changed = before.get(key) != row
             self.report.trust["assigned" if changed else "unchanged"] += 1
             if changed and self.trust:
                 self.trust.put(key, row)
+
+    def _hold(self, registrations: Sequence[Registration]) -> Collection[Id]:
+        """Save what is shown while registrations wait for an operator; the ids of those that would not wait here.
+
+        An entry that is here already has a profile of its own.
+        """
+        held = {each.id: each for each in registrations if each.id in self._held}
+        stored = self.registry.get(list(held)) if held else {}
+        waiting = [id for id, each in held.items() if id not in stored or fingerprint(stored[id]) != fingerprint(each.item())]
+        kept = self.profiles.get(waiting) if self.profiles and waiting else {}
+        free = {id: profile for id in waiting if (profile := self._held[id]) and not (id in kept and kept[id].profile.findable)}
+        if self.profiles and free:
+            self.profiles.save([Stored(each.after(kept[id].profile.rev if id in kept else 0)) for id, each in free.items()])
+        return [id for id in waiting if id not in free]
 
     def _sort(self, place: Location, mapped: MappedValue, batch: list[tuple[Location, Registration]]) -> None:
         """Add a registration to the batch, faults and notes to the report.
@@ -247,6 +270,10 @@ class Importer:
             self.report.unreadable.append(self.report.rejected[-1])
 
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
+        self._assign()  # before what it concerns
+        waiting = self._hold([registration for _, registration in batch])
+        self.report.rejected += [Finding(place, [Fault("", _WAITS.format(r.id))]) for place, r in batch if r.id in waiting]
+        batch = [(place, registration) for place, registration in batch if registration.id not in waiting]
         reserved = self.reserved([registration.id for _, registration in batch]) if batch else ()
         stored = {id: content_digest(item) for id, item in self.registry.get(reserved).items()} if reserved else {}
         free = []
@@ -264,68 +291,3 @@ class Importer:
             self.report.placed[placed[id]] += 1
             if not place.line or placed[id] is Placed.CHANGED:
                 self.report.registered.append((id, placed[id], place))
-
-
-_TRUST, _HELD = "trust", "held"
-_TRUST_ATTRIBUTES = ("id", *(each.name for each in fields(Assigned)))
-
-
-def _is_trust_row(value: object) -> bool:
-    return isinstance(value, Mapping) and value.keys() == {_TRUST}
-
-
-def _is_of_operators(value: object) -> bool:
-    """True if a line is a row of trust, `{"trust": {"id": "com.acme/refund", "trust": 80}}`, or a held profile.
-
-    `mats export` writes them and `mats import --with-trust` reads them. A registration cannot carry trust, since
-    owners write registrations and operators assign trust.
-    """
-    if not isinstance(value, Mapping) or len(value) != 1:
-        return False
-    [(key, row)] = value.items()
-    return key in (_TRUST, _HELD) and isinstance(row, Mapping)
-
-
-def held_line(profile: Profile) -> dict[str, Any]:
-    """The line of a profile that is shown, or shows nothing, while its registration waits for an operator."""
-    return {_HELD: profile.model_dump(mode="json", exclude={"rev", "indexed_rev"}, exclude_defaults=True)}
-
-
-def parse_held(value: Json) -> Profile:
-    """The profile of a line. Raises RegistrationInvalid: it is none, or holds nothing back."""
-    try:
-        profile = Profile.model_validate(value[_HELD])
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise RegistrationInvalid([Fault(".".join(map(str, (_HELD, *first["loc"]))), first["msg"])]) from error
-    if profile.status is not Status.HELD or profile.held is None:
-        raise RegistrationInvalid(
-            [Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")]
-        )
-    return check_profile_size(profile)
-
-
-def trust_line(key: Id, assigned: Assigned) -> dict[str, Any]:
-    """The line of a row; the id of a namespace's row is spelled as for `mats trust`: `com.acme.*`."""
-    namespace = namespace_of_pattern(key)
-    return {_TRUST: {"id": key if namespace is None else f"{namespace}.*", **assigned.to_row()}}
-
-
-def parse_trust(value: Json) -> tuple[Id, Assigned]:
-    """The key and the content of a row. Raises RegistrationInvalid: with every fault."""
-    row: Mapping[str, Any] = value[_TRUST]
-    faults = [Fault(f"trust.{name}", "is not a known attribute") for name in sorted(row.keys() - {*_TRUST_ATTRIBUTES})]
-    assigned, key = parse_row(row), Id("")
-    try:
-        key = parse_target(str(row.get("id", "")))
-    except ValueError as error:
-        faults.append(Fault("trust.id", str(error)))
-    if row.get("trust") != assigned.trust:
-        faults.append(Fault("trust.trust", "must be a whole number from 0 to 100"))
-    if row.get("provider", "") != assigned.provider:
-        faults.append(Fault("trust.provider", "must be a name of visible characters on one line"))
-    elif assigned.provider and key and namespace_of_pattern(key) is None:
-        faults.append(Fault("trust.provider", "is verified for a namespace, not for a capability"))
-    if faults or not assigned:
-        raise RegistrationInvalid(faults or [Fault("trust", "must hold `trust` or `provider`")])
-    return key, assigned
