@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant("usecases/gate.py", "if last and held and case.has(held.digest):", "if last and held and rejected:",
            also="tests/unit/usecases/test_hold.py"),
     Mutant("usecases/gate.py", "(is_open and not rejected)", "is_open", also="tests/unit/usecases/test_hold.py"),
-    Mutant("local/imports/sync.py", "step is Step.WRITE and self.first and not", "step is Step.EDITED and not"),
+    Mutant("local/imports/sync.py", "step is Step.WRITE and self.first and (", "step is Step.EDITED and ("),
     Mutant("domain/policies/products.py", "(after or (start and tokens[start - 1].lowered in _ABOUT))", "after"),
     Mutant("domain/policies/products.py", " or _marker(tokens, run, _TOWARDS) < run.start", ""),
     Mutant("domain/capability/json_schema.py", "if wrong := _wrong_type(value, schema, path):", 'if wrong := "":',

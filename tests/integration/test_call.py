@@ -64,7 +64,7 @@ def test_mcp_over_stdio(mats: Mats, monkeypatch: pytest.MonkeyPatch):
     assert call["env"] == ["TIDE_KEY"]
     assert "key-at-import" not in json.dumps(call)
     mine, asked = {"TIDE_KEY": "mine", "OTHER_KEY": "not for this program"}, list[str]()
-    with pytest.raises(NotPossible, match="was not confirmed"):
+    with pytest.raises(NotPossible, match="confirm it"):
         call_it(call, {"harbour": "Cuxhaven"}, environment=mine)
     called = call_it(call, {"harbour": "Cuxhaven"}, environment=mine, may_run=lambda command: not asked.append(command))
     assert called == Called(ok=True, content={"result": "Cuxhaven at noon, said mineNone"})

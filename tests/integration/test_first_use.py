@@ -275,7 +275,7 @@ def test_a_set_of_ones_own_is_measured_and_names_its_misses(mats, tmp_path):
     first, second = measured.json["misses"]
     assert (first["query"], first["expected"], first["got"]) == ("write a bill", "com.acme/refund", "com.acme/invoice")
     assert (first["rank"] is None, "retrieval did not find" in first["decided"]) == (True, True)
-    assert (second["got"], second["decided"]) == (None, "it is not registered")
+    assert (second["got"], second["decided"]) == (None, "com.acme/gone is not registered")
     assert json.loads((folder / "results" / "evaluate-lexical.json").read_text())["misses"] == [first, second]
     shown = mats("evaluate", str(folder), "--variant", "bm25", "--misses")
     assert "miss q1: write a bill" in shown.out
@@ -309,7 +309,7 @@ def test_what_an_import_replaces_is_named(mats):
     mats("edit", "com.acme/refund", "--description", "Pay back").done()
     ran = mats("import", "-", stdin=rows(*ITEMS)).done()
     assert "changed -:1: com.acme/refund" in ran.err
-    assert "without edits made here" in ran.err
+    assert "edits made here go" in ran.err
 
 
 def test_home_may_stand_after_the_command(mats, tmp_path):

@@ -121,7 +121,7 @@ def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
     assert ["provider", "good", "(claimed)"] in lines
     assert evil["endpoint"] in mats("review").out
     mats("review", IDS[0], "--reject")
-    assert mats("review", "--json").json == {"waiting": []}
+    assert mats("review", "--json").json["waiting"] == []
     assert mats("review", IDS[0], "--json").json["waiting"][0]["rejected"]
     shown = [line.split() for line in mats("show", IDS[0]).out.splitlines()]
     assert ["rejected", "endpoint", evil["endpoint"]] in shown
@@ -172,3 +172,23 @@ def test_the_review_of_one_change_tells_what_the_list_of_all_has_no_room_for(fil
     shown = filled("review", IDS[0]).out
     assert all(f"`part_{number:02}`" in shown for number in range(40))
     assert "more: " not in shown
+
+
+def test_the_policy_and_what_waits_below_a_namespace_are_shown(mats):
+    mats("import", "-", stdin=rows(tool(IDS[0])))
+    mats("review", "com.stripe.*", "--policy", "review").done()
+    mats("add", "-", stdin=rows(tool("com.stripe/new")))
+    for target in ((), ("com.*",), ("com.stripe.*",)):
+        shown = mats("review", *target, "--json").json
+        assert ([one["id"] for one in shown["waiting"]], shown["policies"]) == (["com.stripe/new"], {"com.stripe.*": "review"})
+    assert mats("review", "com.strip.*", "--json").json == {"waiting": [], "policies": {}}
+    assert "com.stripe.*: policy review" in mats("review").out
+
+
+def test_a_verified_provider_is_no_change_of_the_owners(mats):
+    item = tool(IDS[0], endpoint="https://a.example.net/x", provider="Stripe Inc")
+    mats("import", "-", stdin=rows(item))
+    mats("trust", "com.stripe.*", "80", "--provider", "Stripe")
+    mats("import", "-", stdin=rows({**item, "endpoint": "https://b.example.net/x"}))
+    [held] = mats("review", "--json").json["waiting"]
+    assert "provider" not in [field["field"] for field in held["fields"]]

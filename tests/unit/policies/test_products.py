@@ -110,6 +110,7 @@ def test_the_nearest_namespaces_share_a_spelling_or_a_word(wanted, nearest):
         ("list cards in my Trello account", Elsewhere(("Trello",), True)),
         ("to our Zendesk workspace, post it", Elsewhere(("Zendesk",), True)),
         ("launch it on Zendesk before the others do", None),
+        ("find a tutorial on Zendesk", None),
         ("start from Medium's page", None),
         ("a message in Microsoft Outlook", Elsewhere(("microsoft", "outlook"), True)),
         ("a sheet in Microsoft Excel", Elsewhere(("microsoft", "excel"), True)),
@@ -135,6 +136,18 @@ def test_the_name_of_an_absent_product_names_no_part_of_it():
     named = products_named("a message in microsoft teams", {"microsoft": RARE})
     assert not named.spaces
     assert named.elsewhere
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("create a ticket in my Linear account", "create a ticket"),
+        ("in Linear, account balance of Ann", "account balance of Ann"),
+        ("Linear: account list", "account list"),
+    ],
+)
+def test_what_goes_with_a_name_is_left_out_with_it(text, rest):
+    assert products_named(text, {"linear": RARE}).rest == rest
 
 
 def test_another_product_that_is_here_is_enough_for_a_match():

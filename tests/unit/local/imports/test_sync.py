@@ -160,6 +160,17 @@ def test_the_first_sync_keeps_what_only_the_registry_says_and_names_what_it_repl
     assert "examples" in later.kept[0].reason
 
 
+def test_a_first_sync_that_was_killed_before_it_wrote_is_completed(world: World, monkeypatch: pytest.MonkeyPatch):
+    world.registry.put([tool(description="Mine", examples=["pay Ann"])])
+    with monkeypatch.context() as broken:
+        broken.setattr(MemoryRegistry, "put", lambda *arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            world.source().put([tool(description="Theirs", version="2")])
+    world.sync(tool(description="Theirs", version="2"))
+    item = world.registry.items[tool().id]
+    assert (item["description"], item["examples"], item["version"]) == ("Theirs", ["pay Ann"], "2")
+
+
 def test_another_kind_under_an_id_is_neither_written_nor_removed(world: World):
     world.registry.put([tool(kind="agent")])
     assert world.source().put([tool()]) == {tool().id: Placed.OTHER_KIND}

@@ -98,7 +98,7 @@ class Caller:
         """
         prepared = self.prepare(invocation, arguments, tool=tool, schema=schema)
         if prepared.command and not self.may_run(prepared.command):
-            raise _impossible(f"starts a program of its owner, which was not confirmed: {prepared.command}")
+            raise _impossible(f"starts a program of its owner: confirm it (`--yes`, `may_run`): {prepared.command}")
         return prepared.send()
 
     def prepare(

@@ -34,6 +34,7 @@ _NOT_OWNERS = re.compile(
 """Headers that decide where a request goes and how it is read: no parameter sets them."""
 _SENT = ("bearer", "oauth2", "openIdConnect", "apiKey", "basic", "none")
 _TEXT = "text/plain"
+_MOST_NAMED = 10  # Inputs that a message names
 _RESERVED_IN_PATH, _RESERVED_IN_QUERY = "/:@!$'()*,;=", ":/?@!$'()*,;"
 """Reserved characters that end neither."""
 _OPEN = (AuthScheme(scheme="bearer", option=1), AuthScheme(scheme="none", option=2))
@@ -166,7 +167,9 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
                     text = json.dumps(value) if parameter.content else _join(value, ",", _text, explode=explode)
                     headers[_header_name(parameter.name)] = header_value(parameter.name, text)
     body = left.pop(call.body_property or "body", None) if call.body else None
-    faults += [Fault(name, "is no input of this operation: `mats show ID --json` has its schema") for name in left]
+    names = [each.property or each.name for each in call.parameters] + [call.body_property or "body"] * bool(call.body)
+    known = f"it takes {', '.join(names[:_MOST_NAMED])}{', …' if names[_MOST_NAMED:] else ''}" if names else "it takes none"
+    faults += [Fault(name, f"is no input of this operation: {known}") for name in left]
     base, _, fixed = url.partition("?")
     if "{" in base and not faults:
         raise refuse("url", "has a placeholder that no parameter fills in: ask its owner")

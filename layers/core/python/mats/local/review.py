@@ -9,7 +9,7 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
-from mats.domain.profile.assignment import NOTHING_ASSIGNED
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.changes import compare, contract_of, own_domain
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import Held, Profile, profile_of
@@ -31,13 +31,13 @@ def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
     """
     known = bool(ids)
     ids = ids or local.stores.listing.list_held()
-    stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
+    stored, items, assigned = (store.get(ids) for store in (local.stores.profiles, local.stores.registry, local.stores.trust))
     found = [
         {
             "id": id,
             **profile.held.model_dump(),
             **({"changes": _all_changes(profile, profile.held, items[id])} if known else {}),
-            "fields": list(_differences(profile, items[id])),
+            "fields": list(_differences(profile, items[id], assigned[id])),
         }
         for id in ids
         if id in stored
@@ -58,8 +58,8 @@ def _all_changes(profile: Profile, held: Held, item: Item) -> Sequence[str]:
     return list(dict.fromkeys((*held.changes[:MOST_CHANGES], *found)))
 
 
-def _differences(shown: Profile, item: Item) -> Iterator[dict[str, str]]:
-    before, after = _fields(shown), _fields(profile_of(Registration.parse(item), origin=""))
+def _differences(shown: Profile, item: Item, assigned: Assigned) -> Iterator[dict[str, str]]:
+    before, after = _fields(shown), _fields(profile_of(Registration.parse(item), assigned=assigned, origin=""))
     for name in _COMPARED:
         if before.get(name, "") != after[name]:
             yield {"field": name, "shown": before.get(name, ""), "held": after[name]}

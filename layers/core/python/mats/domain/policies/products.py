@@ -29,7 +29,8 @@ _MARKS = word_set("on with in via from using use")  # Words before the name of a
 _BETWEEN = word_set("the my our your a an")
 _TOWARDS = word_set("to into")  # Words before the name of a well-known one, beside those
 _ABOUT = word_set(
-    "news information info data details facts report reports article articles paper papers research update"
+    "news information info data details facts report reports article articles paper papers research docs documentation "
+    "tutorial tutorials guide guides opinion opinions"
 )
 """Words after which `on` says what they are about."""
 _SPACES = word_set("account app workspace instance organization organisation tenant")  # Words after it that add nothing
@@ -317,8 +318,11 @@ def _marker(tokens: Sequence[_Token], run: range, marks: Set[str] = _MARKS) -> i
 
 
 def _end(tokens: Sequence[_Token], span: range) -> int:
-    """Where the words of a name end, with one such as `account` after it."""
-    return span.stop + any(each.lowered in _SPACES for each in tokens[span.stop : span.stop + 1])
+    """Where the words of a name end, with one such as `account` right after it."""
+    last, after = tokens[span.stop - 1], tokens[span.stop : span.stop + 1]
+    return span.stop + any(
+        each.lowered in _SPACES and each.start - last.end == 1 and not (each.first or last.introduces) for each in after
+    )
 
 
 def _without(text: str, tokens: Sequence[_Token], spans: Iterable[range]) -> str:

@@ -133,7 +133,7 @@ def _miss(bench: "Workbench", query: JudgedQuery, answer: "SystemAnswer", system
     expected = min(query.relevant, key=lambda id: (place.get(id, len(ranked) + 1), id in unknown, id))
     decided = answer.failed
     if not decided and expected in unknown:
-        decided = "it is not registered"
+        decided = f"{expected} is not registered"
     if not decided and answer.results:
         from mats.local.preview.report import reasons  # noqa: PLC0415
 

@@ -416,7 +416,7 @@ def _show_configurations(clients: Sequence[_Client], settings: Settings) -> None
     alike: dict[str, list[_Client]] = {}
     for client in clients:
         if client.has_mats:
-            other = client.home and Path(client.home).absolute() != settings.home.absolute()
+            other = client.home and Path(client.home).expanduser().resolve() != settings.home.resolve()
             text = f", with the registry {client.home}: to search {settings.home}, change it there" if other else ""
             ui.say(f"{client.file} names mats already{text}.")
         else:

@@ -1,8 +1,9 @@
 """The commands of operators: `mats trust`, `review` and `teach`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from mats.bootstrap import open_system
 from mats.bootstrap.local import LocalSystem, local_system
-from mats.domain.capability.capability import Id
+from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.profile.assignment import (
@@ -148,7 +149,7 @@ _LONGEST = 600
 def review(
     context: typer.Context,
     target: Annotated[
-        str, ui.argument("namespace/name, or a namespace for --policy: 'com.acme.*'.", metavar="[ID]")
+        str, ui.argument("namespace/name, or a namespace: 'com.acme.*'.", metavar="[ID]")
     ] = "",
     approve: Annotated[bool, ui.option("Show the held version of ID from now on.", "--approve")] = False,
     reject: Annotated[bool, ui.option("Keep the version that is shown.", "--reject")] = False,
@@ -173,8 +174,14 @@ def review(
         text = f"; {len(published):,} that waited are shown now" if published else ""
         ui.show({"target": target, "policy": policy, "published": published}, f"{target}: policy {policy}{text}")
         return
-    held = waiting(local, [Id(target)] if target else ())
-    if target and not held:
+    if not target or target.endswith(".*"):
+        below = target.removesuffix("*")
+        held = [one for one in waiting(local) if f"{parts(one['id'])[0]}.".startswith(below)]
+        policies = {name: str(row.policy) for name, row in _rows_of(local) if row.policy and name.startswith(below)}
+        ui.show({"waiting": held, "policies": policies}, _lines(held), [f"{n}: policy {p}" for n, p in policies.items()])
+        return
+    held = waiting(local, [Id(target)])
+    if not held:
         get_item(local, Id(target))
         ui.show({"id": target, "held": False}, f"{target}: nothing waits")
         return
@@ -186,6 +193,13 @@ def review(
         ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}{before}")
     else:
         ui.show({"waiting": held}, _lines(held))
+
+
+def _rows_of(local: LocalSystem) -> Iterator[tuple[str, Assigned]]:
+    """The rows of namespaces, by `com.acme.*`."""
+    for entry in takewhile(lambda entry: isinstance(entry, tuple), local.stores.snapshot()):
+        if isinstance(entry, tuple) and (namespace := namespace_of_pattern(entry[0])):
+            yield f"{namespace}.*", entry[1]
 
 
 def _lines(held: list[dict[str, Any]]) -> ui.Lines:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,12 @@ def is_mats(configured: ConfiguredServer) -> bool:
 
 
 def home_of(configured: ConfiguredServer) -> str:
-    """The registry that an entry for mats itself names; empty if it names none."""
+    """The registry that an entry for mats itself names; empty if it names none, or by a variable of its client."""
     entry = plain_entry(configured.entry)
-    args = [*entry["args"], ""]
+    args = " ".join(entry["args"]).replace("--home=", "--home ").split()
     variables = (text_at(configured.entry, key, variable_of("home")) for key in ("env", "environment", "envs"))
-    return next(filter(None, variables), "") or (args[args.index("--home") + 1] if "--home" in args else "")
+    named = next(filter(None, variables), "") or next((two for one, two in pairwise(args) if one == "--home"), "")
+    return "" if "${" in named else named
 
 
 def _open(path: str, configured: ConfiguredServer, namespace: str, timeout_s: float) -> tuple[Source, Stream]:

@@ -46,7 +46,7 @@ class Pruned(NamedTuple):
     refused: str = ""  # Why nothing was removed
 
 
-_EDITED = "was written by someone else since; remove it to take the source's"
+_EDITED = "how it is called was changed here since the last sync, so that it stays; `mats remove` it to take the source's"
 
 
 @dataclass
@@ -87,12 +87,13 @@ class SourceSync:
                 continue
             before = content_digest(item) if item is not None else None
             step = next_step(digest, before, self.entries.get(id), list(others.get(id, {}).values()), first=self.first)
-            chosen, replaced = registration, before if before and self._own(id).wrote(before) else ""
+            own = self._own(id)
+            chosen, replaced = registration, before if before and own.wrote(before) else ""
             if item is not None and step is Step.EDITED and (merged := self._merge(item, registration)):
-                chosen, replaced = merged, self._own(id).digest
+                chosen, replaced = merged, own.digest
                 step = Step.KEEP if content_digest(merged.item()) == before else Step.WRITE
-            elif item is not None and step is Step.WRITE and self.first and not self._own(id).digest:
-                chosen = self._take_over(item, registration)
+            elif item is not None and step is Step.WRITE and self.first and (not own.digest or own.previous == before):
+                chosen, replaced = self._take_over(item, registration), before or ""
                 step = Step.KEEP if content_digest(chosen.item()) == before else Step.WRITE
             if step is Step.WRITE:
                 listed[id] = chosen
