@@ -208,8 +208,8 @@ def test_without_trust_what_is_held_is_not_registered_and_a_repetition_mends_it(
 
 
 WAITS = (
-    f"{REFUND} waits for an operator in the registry of the export: import it by `--with-trust` into a registry without "
-    "it, or decide there and export again"
+    f"{REFUND} waits for an operator in the registry of the export: import it by `--with-trust` into a registry "
+    "without it, or decide there and export again"
 )
 
 
@@ -241,7 +241,9 @@ def test_of_a_damaged_registry_the_rest_is_exported(filled: Mats, other: Mats, t
         raw.write(b"\xff" * size)
     ran = filled("export", str(export))
     lines = [json.loads(line) for line in export.read_text().splitlines()]
-    assert (ran.code, "could not be read" in ran.err) == ((1, True) if table == "registry" else (ran.code, ran.code == 1))
+    assert (ran.code, "could not be read" in ran.err) == (
+        (1, True) if table == "registry" else (ran.code, ran.code == 1)
+    )
     assert 150 < sum("name" in line for line in lines) <= 204
     assert other("import", "--with-trust", str(export)).code in (0, 1)
     assert "https://evil.example" not in other("search", "money back", "--json").out

@@ -180,7 +180,10 @@ def test_the_policy_and_what_waits_below_a_namespace_are_shown(mats):
     mats("add", "-", stdin=rows(tool("com.stripe/new")))
     for target in ((), ("com.*",), ("com.stripe.*",)):
         shown = mats("review", *target, "--json").json
-        assert ([one["id"] for one in shown["waiting"]], shown["policies"]) == (["com.stripe/new"], {"com.stripe.*": "review"})
+        assert ([one["id"] for one in shown["waiting"]], shown["policies"]) == (
+            ["com.stripe/new"],
+            {"com.stripe.*": "review"},
+        )
     assert mats("review", "com.strip.*", "--json").json == {"waiting": [], "policies": {}}
     assert "com.stripe.*: policy review" in mats("review").out
 

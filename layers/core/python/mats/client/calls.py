@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mats.domain.capability.json_schema import Texts, faults_of
+from mats.domain.capability.json_schema import NO_TEXTS, Texts, faults_of
 from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import variable_of
@@ -109,7 +109,7 @@ class Caller:
         Raises as `__call__`; RequestInvalid has all faults of the input and of the values.
         """
         call = from_text(json.dumps(invocation)) if isinstance(invocation, Mapping) else invocation
-        texts = Texts()
+        texts = NO_TEXTS
         if isinstance(call, HttpCall):
             body, kind = call.body_property or "body", media_type_of(call.body)
             texts = Texts(True, "" if kind in (FORM, MULTIPART) else body, body if kind == MULTIPART else "")

@@ -168,7 +168,9 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
                     headers[_header_name(parameter.name)] = header_value(parameter.name, text)
     body = left.pop(call.body_property or "body", None) if call.body else None
     names = [each.property or each.name for each in call.parameters] + [call.body_property or "body"] * bool(call.body)
-    known = f"it takes {', '.join(names[:_MOST_NAMED])}{', …' if names[_MOST_NAMED:] else ''}" if names else "it takes none"
+    known = (
+        f"it takes {', '.join(names[:_MOST_NAMED])}{', …' if names[_MOST_NAMED:] else ''}" if names else "it takes none"
+    )
     faults += [Fault(name, f"is no input of this operation: {known}") for name in left]
     base, _, fixed = url.partition("?")
     if "{" in base and not faults:

@@ -31,7 +31,8 @@ def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
     """
     known = bool(ids)
     ids = ids or local.stores.listing.list_held()
-    stored, items, assigned = (store.get(ids) for store in (local.stores.profiles, local.stores.registry, local.stores.trust))
+    stored, items = local.stores.profiles.get(ids), local.stores.registry.get(ids)
+    assigned = local.stores.trust.get(ids)
     found = [
         {
             "id": id,

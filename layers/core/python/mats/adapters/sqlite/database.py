@@ -18,8 +18,8 @@ _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096
 _DAMAGED = (
-    "{} is damaged or not a mats registry; save what `mats export FILE` still reads, move it away, and restore a copy: a "
-    "backup with `mats restore`, or that file with `mats import --with-trust`"
+    "{} is damaged or not a mats registry; save what `mats export FILE` still reads, move it away, and restore a copy: "
+    "a backup with `mats restore`, or that file with `mats import --with-trust`"
 )
 
 

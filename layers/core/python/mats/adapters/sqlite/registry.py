@@ -25,7 +25,6 @@ from mats.domain.profile.origin import Placed, Version, fingerprint, place, vers
 from mats.domain.profile.profile import Profile
 from mats.ports import Clock, Ids, Item, Precondition
 
-
 T = TypeVar("T")
 
 
@@ -198,14 +197,14 @@ class SqliteTrust:
         with self.database.writing() as connection:
             assign(connection, key, assigned)
             namespace = namespace_of_pattern(key)
-            known = ("SELECT id FROM registry WHERE id = ?", (key,)) if namespace is None else (_IDS, _bounds(namespace))
+            known = (
+                ("SELECT id FROM registry WHERE id = ?", (key,)) if namespace is None else (_IDS, _bounds(namespace))
+            )
             for (id,) in connection.execute(*known).fetchall():
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
 
 
-def snapshot(
-    database: Database, lost: list[Id] | None = None
-) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
+def snapshot(database: Database, lost: list[Id] | None = None) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
     """What another registry needs to show the same: rows of trust, profiles of what is held, and items.
 
     Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it. Ids of

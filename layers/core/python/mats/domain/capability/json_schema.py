@@ -73,11 +73,14 @@ _SPELLED = {"integer": r"-?\d+", "number": r"-?\d+(\.\d+)?([eE][+-]?\d+)?", "boo
 
 
 class Texts(NamedTuple):
-    """Which parts of an input are sent as text, where a text spells any value: at all depths, but for those of `but`."""
+    """Which parts of an input are sent as text, where a text may spell any value."""
 
-    some: bool = False
+    some: bool = False  # All but this
     but: str = ""  # The input that is a body of JSON
     files: str = ""  # The input that is a form with files
+
+
+NO_TEXTS = Texts()
 
 
 def faults_of(
@@ -87,7 +90,7 @@ def faults_of(
     path: tuple[str | int, ...] = (),
     seen: set[tuple[int, int]] | None = None,
     *,
-    texts: Texts = Texts(),
+    texts: Texts = NO_TEXTS,
 ) -> Iterator[tuple[str, str]]:
     """The paths of what a schema requires and an input lacks, and of values of another type, each with what is wrong.
 

@@ -147,7 +147,8 @@ class Products(Policy):
         least, first = ranked.thresholds.match, results[0].signals[Signal.RETRIEVAL]
         own = [
             each for each in results
-            if not each.candidate.marks.elsewhere and each.relevance >= least and each.signals[Signal.RETRIEVAL] >= first
+            if not each.candidate.marks.elsewhere
+            and each.relevance >= least and each.signals[Signal.RETRIEVAL] >= first
         ]  # fmt: skip
         if own and missing[0].told:  # another signal put what is not of the product first
             return ranked.with_results([*own, *(each for each in results if each not in own)])

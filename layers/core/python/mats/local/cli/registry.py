@@ -338,8 +338,8 @@ def list_(
 
 _WAIT_S, _POLL_S = 600, 2.0
 _LEFT_HERE = (
-    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in receipts of answers, for 30 days, and in mats.log; names of "
-    "providers among the latest 1,000 answers; "
+    f"the id alone, as a tombstone, for {GUARD_DAYS} days; the id in receipts of answers, for 30 days and in mats.log; "
+    "names of providers among the latest 1,000 answers; "
     "freed pages of mats.db until they are used again, and your copies of the file"
 )
 _LEFT_IN_AWS = (

@@ -148,9 +148,7 @@ _LONGEST = 600
 
 def review(
     context: typer.Context,
-    target: Annotated[
-        str, ui.argument("namespace/name, or a namespace: 'com.acme.*'.", metavar="[ID]")
-    ] = "",
+    target: Annotated[str, ui.argument("namespace/name, or a namespace: 'com.acme.*'.", metavar="[ID]")] = "",
     approve: Annotated[bool, ui.option("Show the held version of ID from now on.", "--approve")] = False,
     reject: Annotated[bool, ui.option("Keep the version that is shown.", "--reject")] = False,
     policy: Annotated[
@@ -178,7 +176,9 @@ def review(
         below = target.removesuffix("*")
         held = [one for one in waiting(local) if f"{parts(one['id'])[0]}.".startswith(below)]
         policies = {name: str(row.policy) for name, row in _rows_of(local) if row.policy and name.startswith(below)}
-        ui.show({"waiting": held, "policies": policies}, _lines(held), [f"{n}: policy {p}" for n, p in policies.items()])
+        ui.show(
+            {"waiting": held, "policies": policies}, _lines(held), [f"{n}: policy {p}" for n, p in policies.items()]
+        )
         return
     held = waiting(local, [Id(target)])
     if not held:

@@ -55,7 +55,9 @@ def parse_held(value: Json) -> Profile:
     except ValueError as error:
         raise RegistrationInvalid([Fault(_HELD, f"has a part that is no JSON: {error}")]) from error
     if profile.status is not Status.HELD or profile.held is None or (profile.source and not profile.kind):
-        raise RegistrationInvalid([Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")])
+        raise RegistrationInvalid(
+            [Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")]
+        )
     return profile
 
 

@@ -45,8 +45,8 @@ RESERVED = (
 
 
 _WAITS = (
-    "{} waits for an operator in the registry of the export: import it by `--with-trust` into a registry without it, or "
-    "decide there and export again"
+    "{} waits for an operator in the registry of the export: import it by `--with-trust` into a registry without it, "
+    "or decide there and export again"
 )
 
 
@@ -231,11 +231,19 @@ class Importer:
         """
         held = {each.id: each for each in registrations if each.id in self._held}
         stored = self.registry.get(list(held)) if held else {}
-        waiting = [id for id, each in held.items() if id not in stored or fingerprint(stored[id]) != fingerprint(each.item())]
+        waiting = [
+            id for id, each in held.items() if id not in stored or fingerprint(stored[id]) != fingerprint(each.item())
+        ]
         kept = self.profiles.get(waiting) if self.profiles and waiting else {}
-        free = {id: profile for id in waiting if (profile := self._held[id]) and not (id in kept and kept[id].profile.findable)}
+        free = {
+            id: profile
+            for id in waiting
+            if (profile := self._held[id]) and not (id in kept and kept[id].profile.findable)
+        }
         if self.profiles and free:
-            self.profiles.save([Stored(each.after(kept[id].profile.rev if id in kept else 0)) for id, each in free.items()])
+            self.profiles.save(
+                [Stored(each.after(kept[id].profile.rev if id in kept else 0)) for id, each in free.items()]
+            )
         return [id for id in waiting if id not in free]
 
     def _sort(self, place: Location, mapped: MappedValue, batch: list[tuple[Location, Registration]]) -> None:
@@ -272,7 +280,9 @@ class Importer:
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         self._assign()  # before what it concerns
         waiting = self._hold([registration for _, registration in batch])
-        self.report.rejected += [Finding(place, [Fault("", _WAITS.format(r.id))]) for place, r in batch if r.id in waiting]
+        self.report.rejected += [
+            Finding(place, [Fault("", _WAITS.format(r.id))]) for place, r in batch if r.id in waiting
+        ]
         batch = [(place, registration) for place, registration in batch if registration.id not in waiting]
         reserved = self.reserved([registration.id for _, registration in batch]) if batch else ()
         stored = {id: content_digest(item) for id, item in self.registry.get(reserved).items()} if reserved else {}

@@ -46,7 +46,9 @@ class Pruned(NamedTuple):
     refused: str = ""  # Why nothing was removed
 
 
-_EDITED = "how it is called was changed here since the last sync, so that it stays; `mats remove` it to take the source's"
+_EDITED = (
+    "how it is called was changed here since the last sync, so that it stays; `mats remove` it to take the source's"
+)
 
 
 @dataclass
