@@ -52,7 +52,7 @@ class Shortlist:
     shown: int
     trace: Trace
     parts: tuple[Part, ...] = ()
-    excluded: tuple[tuple[Id, str], ...] = ()  # What the query asked to leave out, with the reason
+    excluded: tuple[tuple[Id, str], ...] = ()  # What the query asked to leave out, nearest first, with the reason
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -198,7 +198,7 @@ def present(
         shown=len(shown),
         trace=trace,
         parts=parts if query.queries else (),
-        excluded=tuple(sorted(excluded.items())),
+        excluded=tuple(excluded.items()),
     )
 
 

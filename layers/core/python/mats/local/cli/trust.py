@@ -176,9 +176,8 @@ def review(
         below = target.removesuffix("*")
         held = [one for one in waiting(local) if f"{parts(one['id'])[0]}.".startswith(below)]
         policies = {name: str(row.policy) for name, row in _rows_of(local) if row.policy and name.startswith(below)}
-        ui.show(
-            {"waiting": held, "policies": policies}, _lines(held), [f"{n}: policy {p}" for n, p in policies.items()]
-        )
+        said = (f"{name}: policy {each}" for name, each in policies.items())
+        ui.show({"waiting": held, "policies": policies}, _lines(held), said)
         return
     held = waiting(local, [Id(target)])
     if not held:
