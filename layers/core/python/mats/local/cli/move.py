@@ -117,6 +117,6 @@ def _spell_out(contents: Contents) -> str:
         (contents.capabilities, "capability", "capabilities"),
         (contents.trust, "row of trust", "rows of trust"),
         (contents.receipts, "receipt", ""),
-        (contents.reports, "reported answer", ""),
+        (contents.reports, "reported or taught answer", ""),
     )
     return ", ".join(ui.count_of(*each) for each in counts)

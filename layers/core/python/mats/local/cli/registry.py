@@ -254,8 +254,8 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
     yield "status", state + (f": {error}" if (error := profile["error"]) else f", revision {profile['rev']}{indexed}")
     if earlier := len(shown["versions"]):
         yield "versions", f"{earlier:,} before this one: --json has them"
-    said = [text for _, text in invocation.facts() if text] if invocation else ["its owner gave no way to call it"]
-    yield "call", ", ".join(said)
+    none = "its owner gave no way to call it" if profile["source"] else "nothing, as it shows nothing"
+    yield "call", ", ".join(text for _, text in invocation.facts() if text) if invocation else none
     yield "inputs", ", ".join(mapping_at(item, "input_schema", "properties")) or "none"
     yield "summary", profile["enrichment"]["summary"] or "none"
     yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
@@ -434,11 +434,13 @@ def erase(
         raise CapabilityNotFound(id)
     if yes:
         erasing(key)
-    text = (
-        f"{id}: {'erased' if yes else 'would be erased'}: {'a' if traces.registration else 'no'} registration, "
-        f"{'its' if traces.trust else 'no'} trust, "
-        f"{f'a profile ({traces.profile})' if traces.profile else 'no profile'}, {traces.versions:,} earlier versions"
+    there = (
+        ("its registration", traces.registration),
+        ("its trust", traces.trust),
+        (f"its profile ({traces.profile})", traces.profile),
+        (ui.count_of(traces.versions, "earlier version"), traces.versions),
     )
+    text = f"{id}: {'erased' if yes else 'would be erased'}: {', '.join(name for name, is_there in there if is_there)}"
     ui.show({"id": id, "erased": yes, **traces._asdict()}, text)
     ui.note(f"What stays: {_LEFT_HERE if as_local(system) else _LEFT_IN_AWS}.")
     if not yes:
