@@ -197,7 +197,7 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
         ("import", ("--url", "http://mats.example.com"), WRITE, 2, "must be https"),
         ("import", ("--url", "http://127.0.0.1:1"), WRITE, 3, "does not answer"),
         ("search", (), "", 2, "set MATS_TOKEN"),
-        ("search", (), "x" * 40, 2, "unknown token: send a token of this service with the scope read"),
+        ("search", (), "x" * 40, 2, "unknown token: send a token of this service (`mats token add`) with the scope read"),
         ("search", ("--url", "http://mats.example.com"), READ, 2, "must be https"),
         ("search", ("--url", "https://mats.example.com"), "", 2, "set MATS_TOKEN"),
         ("search", ("--url", "http://127.0.0.1:1"), READ, 3, "does not answer"),

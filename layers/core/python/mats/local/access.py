@@ -199,6 +199,6 @@ class TokenGuard:
             )
         reason, problem = (', error="invalid_token"', "unknown token") if authorization else ("", "no token")
         own = self._access.own
-        wanted = f"the token in {own}" if own else f"a token of this service with the scope {needed}"
+        wanted = f"the token in {own}" if own else f"a token of this service (`mats token add`) with the scope {needed}"
         challenge = {"WWW-Authenticate": f"{_CHALLENGE}{reason}"}
         return http.problem(401, f"{problem}: send {wanted} as Authorization: Bearer", headers=challenge)
