@@ -5,7 +5,7 @@ import pytest
 from mats.domain.policies.policy import Ask
 from mats.domain.policies.products import Found, Products, asked_names, products_named
 from mats.domain.profile.index_keys import names
-from mats.domain.search.candidate import Candidate, Elsewhere
+from mats.domain.search.candidate import Candidate, Elsewhere, Marks
 from mats.domain.search.lookups import NameUse
 from mats.domain.search.namespaces import nearest_spaces
 from mats.domain.search.query import Filter, Query
@@ -237,3 +237,25 @@ def test_the_encoder_reads_the_request_without_the_product():
     ask, named = Products().read(Ask.of("list the users in Linear", Filter()), Names())
     assert named.spaces == {"linear": {"app.linear"}}
     assert (ask.plain, ask.text) == ("list the users", "list the users in Linear")
+
+
+@pytest.mark.parametrize(
+    ("told", "scores", "first"),
+    [
+        (True, {}, "com.linear/make"),
+        (False, {}, "com.other/make"),
+        (True, {"com.other/make": 0.9, "com.linear/make": 0.9}, "com.linear/make"),
+        (True, {"com.other/make": 0.9, "com.linear/make": 0.8}, "com.other/make"),
+        (True, {"com.other/make": 0.9, "com.linear/make": 0.3}, "com.other/make"),
+        (True, {"com.other/make": 0.9}, "com.other/make"),
+    ],
+)
+def test_trust_puts_nothing_before_a_match_of_the_product_that_is_as_near(told, scores, first):
+    rated = a_profile(namespace="com.other", name="make", trust=100)
+    own = a_profile(namespace="com.linear", name="make", trust=10)
+    elsewhere = Marks(elsewhere=Elsewhere(("linear",), told))
+    candidates = [
+        Candidate(profile=rated, bm25=0.9, cosine=0.9, marks=elsewhere),
+        Candidate(profile=own, bm25=0.9, cosine=0.9),
+    ]
+    assert rank(candidates, scores, Products())[0].id == first

@@ -144,11 +144,11 @@ class Products(Policy):
         missing = [each.candidate.marks.elsewhere for each in results]
         if not missing or not missing[0]:
             return ranked
-        least, first = ranked.thresholds.match, results[0].signals[Signal.RETRIEVAL]
+        signal, least = Signal.LLM if ranked.reranked else Signal.RETRIEVAL, ranked.thresholds.match
+        nearness = [each.signals.get(signal, 0.0) for each in results]
         own = [
-            each for each in results
-            if not each.candidate.marks.elsewhere
-            and each.relevance >= least and each.signals[Signal.RETRIEVAL] >= first
+            each for each, near in zip(results, nearness, strict=True)
+            if not each.candidate.marks.elsewhere and each.relevance >= least and near >= nearness[0]
         ]  # fmt: skip
         if own and missing[0].told:  # another signal put what is not of the product first
             return ranked.with_results([*own, *(each for each in results if each not in own)])
