@@ -1,7 +1,7 @@
 """The OpenAPI document, derived from the routes and their models."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
@@ -21,10 +21,8 @@ def respond(application: Application, request: Request) -> Response:
     return Response(200, json.dumps(document()), {"Content-Type": "application/json"})
 
 
-def document(
-    routes: Sequence[Route] = ROUTES, *, scoped: bool = False, open_paths: Collection[str] = ()
-) -> dict[str, Any]:
-    """The document of these routes; `scoped`: with the scope of a token that each one needs but those of open paths."""
+def document(routes: Sequence[Route] = ROUTES, *, scoped: bool = False) -> dict[str, Any]:
+    """The document of these routes; `scoped`: with the scope of a token that each one needs."""
     documented = [route for route in routes if route.operation_id]
     paths: dict[str, Json] = {}
     bodies = [body for route in documented for body in (route.request, *route.responses.values()) if body]
@@ -35,8 +33,7 @@ def document(
     parameters = {name: _query_parameters(schemas.pop(model.__name__)) for name, model in queries.items()}
     for route in documented:
         operation = _operation(route, [*_path_parameters(route), *parameters.get(route.query, ())])
-        needed = [] if route.path in open_paths else [{"token": [route.scope]}]
-        security = {"security": needed} if scoped else {}
+        security = {"security": [{"token": [route.scope]}]} if scoped else {}
         paths.setdefault(route.documented_path, {})[route.method.lower()] = {**operation, **security}
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if scoped else {}
     return {

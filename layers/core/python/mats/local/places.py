@@ -16,7 +16,6 @@ from mats.local.console import api
 
 _FIXED = {"/": True, "/docs": True, "/healthz": True, "/openapi.json": True, "/metrics": False}
 """Paths beside those of endpoints, or open ones; True: open."""
-OPEN = frozenset(path for path, is_open in _FIXED.items() if is_open)
 _FOLDERS = ("/console/", "/docs/assets/", "/static/")
 """Files of the release: the same for every registry, and open."""
 _FILE = re.compile(r"\w[\w.-]*", re.ASCII)
