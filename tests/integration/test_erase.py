@@ -33,7 +33,7 @@ def test_on_one_machine_a_capability_is_shown_then_erased(mats: Mats):
     assert [each["id"] for each in mats("search", "--json", "zanzibar").json["results"]] == [ID]
 
     done = mats("erase", ID, "--yes")
-    assert re.search(r"erased: a registration, its trust, a profile \(active\), 2\s+earlier versions", done.out)
+    assert re.search(r"erased: its registration, its trust, its profile \(active\), 2\s+earlier versions", done.out)
     assert "mats.db" in done.err
     assert mats("search", "--json", "zanzibar").json["results"] == []
     shown = mats("show", ID, "--json").json
