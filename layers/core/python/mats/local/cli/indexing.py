@@ -46,6 +46,8 @@ def index(local: LocalSystem) -> tuple[int, float]:
     A change is findable by its words first: vectors and a writer's text may have come later.
     """
     began, findable_s = time.monotonic(), 0.0
+    with local.stores.database.writing() as connection:  # whoever runs a command again has mended what failed
+        connection.execute("UPDATE events SET due = 0 WHERE dead IS NULL AND holder IS NULL")
     total = local.stores.queue.depth().waiting
     with bars(*_STAGES if total >= MANY and local.models.encoder else ("Indexing",), total=total) as (*raw, complete):
 
