@@ -111,7 +111,7 @@ class Caller:
         call = from_text(json.dumps(invocation)) if isinstance(invocation, Mapping) else invocation
         texts = NO_TEXTS
         if isinstance(call, HttpCall):
-            body, kind = call.body_property or "body", media_type_of(call.body)
+            body, kind = call.body_input, media_type_of(call.body)
             texts = Texts(True, "" if kind in (FORM, MULTIPART) else body, body if kind == MULTIPART else "")
         found = () if isinstance(call, A2aCall) else faults_of(arguments, schema, schema or {}, texts=texts)
         faults = {name: Fault(name, message) for name, message in found}

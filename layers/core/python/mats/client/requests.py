@@ -86,12 +86,12 @@ def credentials_for(
     needs = "" if ready else f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment"
     if unset and variable_of("", url):
         ready += unready
-    problems = [needs]
+    unencrypted = ""
     if (not ready or ready[0]) and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
         hint = "" if namespace_of_url(url) else "; `--private` allows it here"
-        problems.append(f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent{hint}")
-    if not ready or problems[1:]:
-        raise refuse("auth", "; ".join(filter(None, problems)))
+        unencrypted = f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent{hint}"
+    if unencrypted or not ready:
+        raise refuse("auth", "; ".join(filter(None, (needs, unencrypted))))
     return ready[0]
 
 
@@ -166,11 +166,9 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
                     explode = _explodes(parameter)
                     text = json.dumps(value) if parameter.content else _join(value, ",", _text, explode=explode)
                     headers[_header_name(parameter.name)] = header_value(parameter.name, text)
-    body = left.pop(call.body_property or "body", None) if call.body else None
-    names = [each.property or each.name for each in call.parameters] + [call.body_property or "body"] * bool(call.body)
-    known = (
-        f"it takes {', '.join(names[:_MOST_NAMED])}{', …' if names[_MOST_NAMED:] else ''}" if names else "it takes none"
-    )
+    body = left.pop(call.body_input, None) if call.body else None
+    names = [each.property or each.name for each in call.parameters] + [call.body_input] * bool(call.body)
+    known = f"it takes {', '.join(names[:_MOST_NAMED]) or 'none'}{', …' if names[_MOST_NAMED:] else ''}"
     faults += [Fault(name, f"is no input of this operation: {known}") for name in left]
     base, _, fixed = url.partition("?")
     if "{" in base and not faults:

@@ -156,9 +156,9 @@ def _examples_for(call: Invocation, schema: Mapping[str, Any]) -> dict[str, Any]
     required, properties = schema.get("required"), mapping_at(schema, "properties")
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     if isinstance(call, HttpCall) and call.body:
-        names.append(call.body_property or "body")
+        names.append(call.body_input)
     given = {name: example_of(properties[name], schema) for name in dict.fromkeys(names) if name in properties}
-    if isinstance(call, HttpCall) and (body := call.body_property or "body") in given:
+    if isinstance(call, HttpCall) and (body := call.body_input) in given:
         given[body] = _with_files(call, given[body], schema)
     return given
 
@@ -169,7 +169,7 @@ _A_FILE: Mapping[str, Any] = {"filename": "FILE", "content": ""}
 
 def _with_files(call: HttpCall, body: Any, schema: Mapping[str, Any]) -> Any:
     """An example of a body with files where it is sent as a form with files, or as one file."""
-    stated = resolve_reference(mapping_at(schema, "properties", call.body_property or "body"), schema)
+    stated = resolve_reference(mapping_at(schema, "properties", call.body_input), schema)
     kind = media_type_of(call.body)
     if kind == MULTIPART and isinstance(body, dict):
         of = {name: resolve_reference(mapping_at(stated, "properties", name), schema) for name in body}
@@ -232,7 +232,7 @@ def _request(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> tuple[str, 
             sent.append(f"{option} {shell_word(each.name + sign + value)}")
         else:
             return None
-    stated = value_at(schema, "properties", call.body_property or "body")
+    stated = value_at(schema, "properties", call.body_input)
     return url, sent, _with_files(call, example_of(stated or {}, schema), schema) if call.body else None
 
 

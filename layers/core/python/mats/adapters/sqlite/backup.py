@@ -18,7 +18,7 @@ from mats.adapters.sqlite.registry import Announcer, assign, read_snapshot, regi
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible, StorageUnusable
 from mats.domain.learning.outcome import Event, unpack_vector
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.carried import parse_profile
 
 
 class Contents(NamedTuple):
@@ -127,11 +127,7 @@ _TYPES = {"TEXT": str, "INTEGER": int, "REAL": float, "BLOB": bytes}
 
 
 def _decode_profile(body: str, columns: tuple[Any, ...], vector: bytes | None = None) -> None:
-    profile = Profile.model_validate_json(body)
-    for text in filter(None, (profile.input_schema, profile.invocation)):
-        json.loads(text)
-    if profile.source and not profile.kind:
-        raise ValueError(f"the profile {profile.id} has no kind")
+    profile = parse_profile(body)
     if columns != (profile.id, profile.rev, profile.status)[: len(columns)]:
         raise ValueError(f"the profile {profile.id} is not that of its row")
     _check_vector(array("f", vector or b""))

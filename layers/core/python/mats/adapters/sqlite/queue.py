@@ -110,6 +110,11 @@ class SqliteQueue:
         rows = self.database.rows("SELECT id, dead FROM events WHERE dead IS NOT NULL ORDER BY seq")
         return [DeadLetter(*row) for row in rows]
 
+    def retry_at_once(self) -> None:
+        """Make failed changes due now, those of dead letters aside."""
+        with self.database.writing() as connection:
+            connection.execute("UPDATE events SET due = 0 WHERE dead IS NULL AND attempts > 0 AND holder IS NULL")
+
     def redrive(self) -> int:
         """Put dead letters back into the queue; returns their number."""
         with self.database.writing() as connection:

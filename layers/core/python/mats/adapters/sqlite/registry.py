@@ -192,6 +192,12 @@ class SqliteTrust:
         rows = self.database.rows(f"SELECT id, assigned FROM trust WHERE id IN {IN}", (as_json(keys),))
         return {id: parse_row(json.loads(assigned)) for id, assigned in rows}
 
+    def namespaces(self) -> Mapping[str, Assigned]:
+        """The rows of namespaces, by namespace, in order of id."""
+        rows = self.database.rows("SELECT id, assigned FROM trust ORDER BY id")
+        found = ((namespace_of_pattern(id), assigned) for id, assigned in rows)
+        return {namespace: parse_row(json.loads(assigned)) for namespace, assigned in found if namespace is not None}
+
     def put(self, key: Id, assigned: Assigned) -> None:
         """A change is announced for every registered capability that it concerns."""
         with self.database.writing() as connection:
@@ -205,7 +211,7 @@ class SqliteTrust:
 
 
 def snapshot(database: Database, lost: list[Id] | None = None) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
-    """What another registry needs to show the same: rows of trust, profiles of what is held, and items.
+    """Rows of trust, profiles of held entries, and items: all that another registry needs to show the same.
 
     Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it. Ids of
     what cannot be read in a damaged file are added to `lost`. Raises as `Database.reading` does; with `lost`, only if
@@ -247,9 +253,9 @@ def _read_parsed(
 
 
 def _read_rows(
-    connection: sqlite3.Connection, table: str, column: str, condition: str = "TRUE", *, hint: str = ""
+    connection: sqlite3.Connection, table: str, column: str, condition: str = "TRUE", *parameters: Id, hint: str = ""
 ) -> Iterator[tuple[Id, str]]:
-    yield from connection.execute(f"SELECT id, {column} FROM {table} {hint} WHERE {condition} ORDER BY id")
+    yield from connection.execute(f"SELECT id, {column} FROM {table} {hint} WHERE {condition} ORDER BY id", parameters)
 
 
 def _read_around(
@@ -262,7 +268,7 @@ def _read_around(
             return
     for (id,) in connection.execute(f"SELECT id FROM {table} WHERE {condition} ORDER BY id").fetchall():
         try:
-            yield from _read_rows(connection, table, column, f"id = '{id.replace(chr(39), chr(39) * 2)}'")
+            yield from _read_rows(connection, table, column, "id = ?", id)
         except sqlite3.DatabaseError:
             lost.append(Id(id))
 

@@ -129,7 +129,7 @@ def _spell(path: Sequence[str | int]) -> str:
 
 
 def _wrong_type(value: object, schema: Mapping[str, Any], path: Sequence[str | int], texts: Texts) -> str:
-    """What is wrong with the type of a value; empty if it is one of the schema's, or the schema has none."""
+    """The fault of a value's type; empty if the type is one of the schema's, or the schema has none."""
     if schema.get("format") == "binary" and len(path) > 1 and path[0] == texts.files:
         is_file = isinstance(value, Mapping) and "filename" in value
         return "" if is_file else "must be a file: an object with `filename`, and `content` or `base64`"
@@ -140,7 +140,7 @@ def _wrong_type(value: object, schema: Mapping[str, Any], path: Sequence[str | i
         return ""
     if alike.intersection(named) or (schema.get("format") == "binary" and found == "object"):
         return ""
-    if isinstance(value, str) and texts.some and (not path or path[0] != texts.but or len(path) == 1):
+    if isinstance(value, str) and texts.some and (path[:1] != (texts.but,) or len(path) == 1):
         patterns = [_SPELLED[each] for each in named if each in _SPELLED]
         if not patterns or any(re.fullmatch(pattern, value) for pattern in patterns):
             return ""

@@ -106,7 +106,7 @@ def merge(listed: Item, stored: Item, own: TrackedEntry) -> Item | None:
 
 
 def take_over(listed: Item, stored: Item) -> Item:
-    """What a source lists at its first sync, with the attributes of `DESCRIBING` that only the registry has."""
+    """The item of a source at its first sync, completed with attributes of `DESCRIBING` that only the registry has."""
     return {**{name: stored[name] for name in DESCRIBING if name in stored}, **listed}
 
 

@@ -105,6 +105,11 @@ class HttpCall(Call):
     auth: tuple[AuthScheme, ...] = ()
     inputs: tuple[str, ...] = ()  # The names in braces in `url` that are not path parameters
 
+    @property
+    def body_input(self) -> str:
+        """The name of the input that is the body."""
+        return self.body_property or "body"
+
     def facts(self) -> Facts:
         return (("protocol", "HTTP"), ("method", self.method), ("endpoint", self.url), ("body", self.body))
 

@@ -23,7 +23,7 @@ from mats.domain.protocols.addresses import Unfetchable, split_url, without_quer
 from mats.domain.protocols.protocol import Source
 from mats.domain.text.words import clip
 from mats.local.cli import output as ui
-from mats.local.cli.indexing import Early, index, retry_at_once
+from mats.local.cli.indexing import Early, index
 from mats.local.imports.files import Location, Stream, is_address
 from mats.local.imports.importer import BATCH, DryRunRegistry, Importer, Report, check_namespace
 from mats.local.imports.sources import LIVE, open_reading, open_sources, parse_location
@@ -145,7 +145,7 @@ def _run(
     registered = time.monotonic() - began
     local = None if is_missing(settings) else opened()
     if local and not local.settings.in_aws:
-        retry_at_once(local)
+        local.stores.queue.retry_at_once()  # what failed: who imports again has mended the cause
     indexed, findable_s = index(local) if local else (0, 0.0)
     indexed += early.total
     seconds, findable_s = time.monotonic() - began, registered + findable_s

@@ -40,12 +40,6 @@ def _first_unfinished(local: LocalSystem, ids: Sequence[Id]) -> Id | None:
     return next((id for id in ids if local.stores.queue.has_unfinished(id)), None)
 
 
-def retry_at_once(local: LocalSystem) -> None:
-    """Make what failed due now: whoever runs a command again has mended the cause."""
-    with local.stores.database.writing() as connection:
-        connection.execute("UPDATE events SET due = 0 WHERE dead IS NULL AND holder IS NULL")
-
-
 def index(local: LocalSystem) -> tuple[int, float]:
     """Drain the event queue with progress bars; the number of completed changes, and the seconds to findability.
 

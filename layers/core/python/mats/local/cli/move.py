@@ -52,9 +52,9 @@ def export(
                 line = entry
             out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
     ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
-    if lost:
-        ids = f"{', '.join(sorted(set(lost))[:_MOST_NAMED])}{', …' if len(set(lost)) > _MOST_NAMED else ''}"
-        ui.complain(f"{len(set(lost)):,} could not be read, because the file is damaged ({ids}): register them again")
+    if ids := sorted({*lost}):
+        named = f"{', '.join(ids[:_MOST_NAMED])}{', …' if ids[_MOST_NAMED:] else ''}"
+        ui.complain(f"{len(ids):,} could not be read, because the file is damaged ({named}): register them again")
         raise typer.Exit(ui.Exit.REFUSED)
 
 
@@ -101,7 +101,7 @@ def restore(
 ) -> None:
     """Restore a backup into an empty or new folder: all but sources, whose commands `mats sync` would run.
 
-    What waits for a decision goes on waiting, and the version approved last stays findable.
+    Held changes stay held, and the version approved last stays findable.
     """
     with open_backup(file) as backup:
         local = local_system(context.obj)

@@ -1,9 +1,8 @@
 """The commands of operators: `mats trust`, `review` and `teach`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
-from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
@@ -166,16 +165,17 @@ def review(
     local = local_system(context.obj, create=False)
     if policy:
         key = target_key(target)
-        held_before = {one["id"] for one in waiting(local)}
+        was_held = local.stores.listing.list_held()
         _assign(local, key, replace(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), policy=policy))
-        published = sorted(held_before - {one["id"] for one in waiting(local)})
+        published = sorted({*was_held} - {*local.stores.listing.list_held()})
         text = f"; {len(published):,} that waited are shown now" if published else ""
         ui.show({"target": target, "policy": policy, "published": published}, f"{target}: policy {policy}{text}")
         return
     if not target or target.endswith(".*"):
         below = target.removesuffix("*")
         held = [one for one in waiting(local) if f"{parts(one['id'])[0]}.".startswith(below)]
-        policies = {name: str(row.policy) for name, row in _rows_of(local) if row.policy and name.startswith(below)}
+        rows = {f"{namespace}.*": row for namespace, row in local.stores.trust.namespaces().items()}
+        policies = {name: str(row.policy) for name, row in rows.items() if row.policy and name.startswith(below)}
         said = (f"{name}: policy {each}" for name, each in policies.items())
         ui.show({"waiting": held, "policies": policies}, _lines(held), said)
         return
@@ -192,13 +192,6 @@ def review(
         ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}{before}")
     else:
         ui.show({"waiting": held}, _lines(held))
-
-
-def _rows_of(local: LocalSystem) -> Iterator[tuple[str, Assigned]]:
-    """The rows of namespaces, by `com.acme.*`."""
-    for entry in takewhile(lambda entry: isinstance(entry, tuple), local.stores.snapshot()):
-        if isinstance(entry, tuple) and (namespace := namespace_of_pattern(entry[0])):
-            yield f"{namespace}.*", entry[1]
 
 
 def _lines(held: list[dict[str, Any]]) -> ui.Lines:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
+from mats.domain.profile.carried import parse_profile
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.protocol import Json, text_at
 
@@ -46,15 +47,13 @@ def held_id(value: Json) -> str:
 def parse_held(value: Json) -> Profile:
     """The profile of a line. Raises RegistrationInvalid: it is none, or holds nothing back."""
     try:
-        profile = Profile.model_validate_json(json.dumps(value[_HELD]))
-        for text in filter(None, (profile.input_schema, profile.invocation)):
-            json.loads(text)
+        profile = parse_profile(json.dumps(value[_HELD]))
     except ValidationError as error:
         first = error.errors()[0]
         raise RegistrationInvalid([Fault(".".join(map(str, (_HELD, *first["loc"]))), first["msg"])]) from error
     except ValueError as error:
-        raise RegistrationInvalid([Fault(_HELD, f"has a part that is no JSON: {error}")]) from error
-    if profile.status is not Status.HELD or profile.held is None or (profile.source and not profile.kind):
+        raise RegistrationInvalid([Fault(_HELD, f"has a part that cannot be used: {error}")]) from error
+    if profile.status is not Status.HELD or profile.held is None:
         raise RegistrationInvalid(
             [Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")]
         )

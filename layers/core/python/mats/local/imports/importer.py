@@ -159,7 +159,7 @@ class Importer:
     report: Report = field(default_factory=Report)
     _assigned: dict[Id, Assigned] = field(default_factory=dict)
     _held: dict[str, Profile | None] = field(default_factory=dict)
-    """What is shown while the registration under an id waits for an operator; None if it cannot be shown here."""
+    """By id, the profile that is shown while the registration is held; None if there is none to show here."""
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
     """Location and fingerprint of the first registration under each id."""
 

@@ -123,7 +123,7 @@ class SourceSync:
         return None
 
     def _take_over(self, item: Item, registration: Registration) -> Registration:
-        """What the source lists, with what is said in the registry only; what is replaced is told."""
+        """The source's registration, completed from the registry; reports what is kept and what is replaced."""
         listed, found = registration.item(), registration
         with suppress(RegistrationInvalid):
             found = Registration.parse(take_over(listed, item))
