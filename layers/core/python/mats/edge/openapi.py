@@ -1,7 +1,7 @@
 """The OpenAPI document, derived from the routes and their models."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
@@ -21,8 +21,8 @@ def respond(application: Application, request: Request) -> Response:
     return Response(200, json.dumps(document()), {"Content-Type": "application/json"})
 
 
-def document(routes: Sequence[Route] = ROUTES, *, scoped: bool = False) -> dict[str, Any]:
-    """The document of these routes; `scoped`: with the scope of a token that each one needs."""
+def document(routes: Sequence[Route] = ROUTES, *, open_paths: Collection[str] | None = None) -> dict[str, Any]:
+    """The document of these routes; with `open_paths`, the scope of a token that each other one needs."""
     documented = [route for route in routes if route.operation_id]
     paths: dict[str, Json] = {}
     bodies = [body for route in documented for body in (route.request, *route.responses.values()) if body]
@@ -33,9 +33,10 @@ def document(routes: Sequence[Route] = ROUTES, *, scoped: bool = False) -> dict[
     parameters = {name: _query_parameters(schemas.pop(model.__name__)) for name, model in queries.items()}
     for route in documented:
         operation = _operation(route, [*_path_parameters(route), *parameters.get(route.query, ())])
-        security = {"security": [{"token": [route.scope]}]} if scoped else {}
-        paths.setdefault(route.documented_path, {})[route.method.lower()] = {**operation, **security}
-    schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if scoped else {}
+        if open_paths is not None and route.path not in open_paths:
+            operation["security"] = [{"token": [route.scope]}]
+        paths.setdefault(route.documented_path, {})[route.method.lower()] = operation
+    schemes = {} if open_paths is None else {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
     return {
         "openapi": "3.1.0",
         "info": {

@@ -14,8 +14,9 @@ from mats.edge.routes import ROUTES
 from mats.local.access import PLACE, Place, to_starlette
 from mats.local.console import api
 
-_FIXED = {"/": True, "/docs": True, "/healthz": True, "/openapi.json": True, "/metrics": False}
-"""Paths beside those of endpoints, or open ones; True: open."""
+OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
+"""What needs no token, beside the files of the release."""
+_FIXED = OPEN | {"/metrics"}  # Paths beside those of endpoints, or open ones
 _FOLDERS = ("/console/", "/docs/assets/", "/static/")
 """Files of the release: the same for every registry, and open."""
 _FILE = re.compile(r"\w[\w.-]*", re.ASCII)
@@ -24,7 +25,7 @@ _FILE = re.compile(r"\w[\w.-]*", re.ASCII)
 def place_of(path: str) -> Place | None:
     """The place of a path as it was sent; None if nothing has this spelling."""
     if path in _FIXED:
-        return Place(path, is_open=_FIXED[path])
+        return Place(path, is_open=path in OPEN)
     for folder in _FOLDERS:
         if path.startswith(folder) and _FILE.fullmatch(path.removeprefix(folder)):
             return Place(f"{folder}{{file}}", is_open=True)

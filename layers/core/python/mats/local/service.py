@@ -45,7 +45,7 @@ from mats.local.console import api
 from mats.local.console.capability_list import RefreshThread
 from mats.local.console.registry_service import RegistryService
 from mats.local.console.selection import WAITING, ListRow
-from mats.local.places import FindPlace
+from mats.local.places import OPEN, FindPlace
 from mats.local.worker import EnrichmentWorker
 from mats.ports import Clock, Ids, Observer, RequestHandled, ServiceState
 from mats.resources import swagger_ui
@@ -156,7 +156,7 @@ def application(
 
 @cache
 def _openapi() -> http.Response:
-    document = json.dumps(openapi.document((*ROUTES, *api.ROUTES), scoped=True))
+    document = json.dumps(openapi.document((*ROUTES, *api.ROUTES), open_paths=OPEN))
     return http.Response(200, document, {"Content-Type": "application/json"})
 
 

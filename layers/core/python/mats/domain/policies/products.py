@@ -151,7 +151,8 @@ class Products(Policy):
             if not each.candidate.marks.elsewhere and each.relevance >= least and near >= nearness[0]
         ]  # fmt: skip
         if own and missing[0].told:  # another signal put what is not of the product first
-            return ranked.with_results([*own, *(each for each in results if each not in own)])
+            ids = {each.candidate.id for each in own}
+            return ranked.with_results([*own, *(each for each in results if each.candidate.id not in ids)])
         found = "nothing found here belongs" if all(missing) else "the first result does not belong"
         names = dict.fromkeys(name for each in missing if each for name in each.products)
         return ranked.with_results(ranked.results, f"{found} to {', '.join(names)}, which the query names")

@@ -256,7 +256,7 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
         yield "versions", f"{earlier:,} before this one: --json has them"
     none = "its owner gave no way to call it" if profile["source"] else "nothing, as it shows nothing"
     yield "call", ", ".join(text for _, text in invocation.facts() if text) if invocation else none
-    yield "inputs", ", ".join(mapping_at(item, "input_schema", "properties")) or "none"
+    yield "inputs", ", ".join(mapping_at(item, "input_schema", "properties")) or "none declared"
     yield "summary", profile["enrichment"]["summary"] or "none"
     yield "vector", f"{shown['vector']} components" if shown["vector"] else "none"
     for refusal in profile["refused"]:
