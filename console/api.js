@@ -56,7 +56,8 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
   const answer = await parseJson(response);
   if (response.ok) return answer;
   if (response.status === 401 || (response.status === 403 && !answer?.detail)) notifyRefusal(response.status);
-  throw new Problem(response.status, answer?.detail ?? `The service answered ${response.status}.`, answer?.errors ?? []);
+  const first = response.status === 401 ? "Sign in at the top of the page: " : "";
+  throw new Problem(response.status, first + (answer?.detail ?? `The service answered ${response.status}.`), answer?.errors ?? []);
 }
 
 async function parseJson(response) {

@@ -30,7 +30,7 @@ function parseAddress() {
 }
 
 async function route() {
-  if (signInByLink()) showSignButton(true); // also in a tab that shows the console already
+  if (signInByLink()) nameSignButton(); // also in a tab that shows the console already
   const address = location.hash;
   const { name, params } = parseAddress();
   const page = PAGES[name];
@@ -64,7 +64,6 @@ async function route() {
 async function askToSignIn() {
   const heading = main.querySelector("h1");
   if (token.get() || !(await hasRegistry()) || !heading?.isConnected) return; // another page may be shown by now
-  showSignButton(true);
   heading.after(h("p", { class: "notice", id: "sign-first" }, "Sign in first: previewing and saving need a token. ",
     h("button", { type: "button", onclick: toggleSignIn }, "Sign in now")));
 }
@@ -88,15 +87,14 @@ async function toggleSignIn() {
   if (token.get()) signOut();
   else if (!(await signIn())) return;
   clearAnswer();
-  showSignButton(true);
+  nameSignButton();
   if (token.get()) document.getElementById("sign-first")?.remove();
   if (token.get() && shown?.hasInput) return; // what is typed stays, and can be sent now
   shown = null;
   await route();
 }
 
-function showSignButton(isNeeded) {
-  button.hidden = !(isNeeded || token.get());
+function nameSignButton() {
   button.textContent = token.get() ? "Sign out" : "Sign in";
 }
 
@@ -122,7 +120,7 @@ function step(by) {
 button.addEventListener("click", toggleSignIn);
 onRefusal(() => {
   token.set(null);
-  showSignButton(true);
+  nameSignButton();
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // its address is not a page
@@ -131,6 +129,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 document.addEventListener("keydown", onKey);
 addEventListener("hashchange", route);
 const problem = await finishSignIn();
-showSignButton(Boolean(problem));
+nameSignButton();
 await route();
 if (problem) main.prepend(h("p", { class: "notice bad", role: "alert" }, problem));

@@ -111,6 +111,18 @@ def with_provider(dataset: Dataset) -> list[JudgedQuery]:
     return draw(made, MADE)
 
 
+_DETERMINER = re.compile(r"\b(?:an?|the|my|our|all|every|each|new) (?=[a-z])")
+
+
+def with_attribute(queries: Sequence[JudgedQuery], product: str) -> Iterator[JudgedQuery]:
+    """Those that can name a product before a noun: `create a task` as `create an Asana task`."""
+    for query in queries:
+        if found := _DETERMINER.search(query.text):
+            article = "an " if product[0] in "AEIOU" else "a "
+            kept = article if found[0] in ("a ", "an ") else found[0]
+            yield replace(query, text=f"{query.text[: found.start()]}{kept}{product} {query.text[found.end() :]}")
+
+
 def beside_rated_ones(dataset: Dataset) -> tuple[list[JudgedQuery], dict[Id, int]]:
     """Judged queries that name an unrated provider, and the trust of half of the providers: 90."""
     providers = {item.id: item.provider for item in dataset.registrations if item.provider}

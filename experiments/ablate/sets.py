@@ -135,29 +135,46 @@ def rated_rivals(opened: OpenSet) -> Iterator[Comparison]:
         yield from compare_all(asked, Part.OWN, "provider named, others rated", dataset.name, is_first)
 
 
+def _matches(discover: Discover, text: str, right: Collection[str] = ()) -> float:
+    """1 if what is first is a match, and none of the right ones."""
+    answer = discover.answer(Query.parse({"query": text[-LONGEST_QUERY:]}))
+    return float(answer.verdict is Verdict.MATCH and answer.results[0].id not in right)
+
+
 def absent_products(opened: OpenSet) -> Iterator[Comparison]:
     """Judged queries to be done in a product, which must not be a match of others, and without it, where one stays."""
     arms = opened.arms.only("products")
     queries = requests.draw(opened.dataset.queries, requests.MADE)
 
-    def matches(discover: Discover, text: str, own: Collection[str] = ()) -> float:
-        """1 if what is first is a match, and none of the product's own."""
-        answer = discover.answer(Query.parse({"query": text[-LONGEST_QUERY:]}))
-        return float(answer.verdict is Verdict.MATCH and answer.results[0].id not in own)
-
     for without in arms.without.values():
-        plain = [(matches(arms.whole, each.text), matches(without, each.text)) for each in queries]
+        plain = [(_matches(arms.whole, each.text), _matches(without, each.text)) for each in queries]
         yield compare("products", Part.SILENT, "judged queries: a match", opened.dataset.name, plain)
         names = requests.ELSEWHERE
         asked = [requests.to_be_done_in(names[n % len(names)], each.text, n) for n, each in enumerate(queries)]
-        pairs = [(1 - matches(arms.whole, text), 1 - matches(without, text)) for text in asked]
+        pairs = [(1 - _matches(arms.whole, text), 1 - _matches(without, text)) for text in asked]
         yield compare("products", Part.OWN, "in a product that is not here: no match", opened.dataset.name, pairs)
         others = requests.with_another_provider(opened.dataset)
         pairs = [
-            (1 - matches(arms.whole, each.text, each.relevant), 1 - matches(without, each.text, each.relevant))
+            (1 - _matches(arms.whole, each.text, each.relevant), 1 - _matches(without, each.text, each.relevant))
             for each in others
         ]
         yield compare("products", Part.OWN, "in a product that has another: no match", opened.dataset.name, pairs)
+
+
+def attributes(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests for operations of several products, with the name of one before a noun."""
+    named = ((load(OPERATIONS / vendor).queries, product) for vendor, product in VENDORS.items())
+    queries = [
+        each for queries, product in named for each in requests.with_attribute(queries, product) if each.relevant
+    ]
+    yield from opened.own("products", "a product before a noun: right first", queries)
+    arms = opened.arms.only("products")
+    for without in arms.without.values():
+        pairs = [
+            (1 - _matches(arms.whole, each.text, each.relevant), 1 - _matches(without, each.text, each.relevant))
+            for each in queries
+        ]
+        yield compare("products", Part.OWN, "a product before a noun: no wrong match", opened.dataset.name, pairs)
 
 
 def lessons(opened: OpenSet) -> Iterator[Comparison]:
@@ -309,7 +326,7 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "livemcp-tasks": (judged_queries,),
     "mcp-golden": (judged_queries,),
     **dict.fromkeys(VENDORS, (operations, imported_later)),
-    "several": (several_products,),
+    "several": (several_products, attributes),
     EXAMPLES.name: (judged_queries, sample_tasks, holds, attacks),
 }
 """The probes of each set, in order: those that change the registry or its memory are last."""

@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
@@ -17,12 +19,14 @@ from experiments.benchmarks.serving import latencies, resident_mb
 from experiments.data.enlarge import ComposedEncoder, enlarge, is_original
 from experiments.data.sets import sets_in
 from mats.bootstrap import models
+from mats.bootstrap.local import local_system
 from mats.domain.search.query import Query
 from mats.edge.schema import Answer
-from mats.evaluation.data.datasets import load, sample
+from mats.evaluation.data.datasets import load
 from mats.evaluation.systems.base import LONGEST_QUERY
 from mats.evaluation.systems.models import cached_encoder
 from mats.evaluation.systems.workbench import index_changes, registry_of
+from mats.local.cli.serve import load_sample
 from mats.settings import Settings
 
 _DOCUMENTS, _QUERIES = 100_000, 1_000  # Of `scale`
@@ -98,8 +102,8 @@ def import_(data: Path, settings: Settings) -> dict[str, Any]:
 def answer(data: Path, settings: Settings) -> dict[str, Any]:
     """The answer to the README's query over the sample registry."""
     query = Query(query="turn a street address into coordinates", limit=2, explain=True)
-    dataset, encoder = sample(), models.load_encoder(settings)
-    with registry_of(dataset.registrations, settings, encoder=encoder, trust=dataset.trust) as local:
+    with TemporaryDirectory() as home, closing(local_system(replace(settings, home=Path(home)))) as local:
+        load_sample(local)
         local.discover.answer(query)
         shortlist = local.discover.answer(query)
     return {"query": query.model_dump(exclude_defaults=True), "answer": Answer.of(shortlist).model_dump(mode="json")}

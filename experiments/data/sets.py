@@ -13,7 +13,11 @@ SETS = ("tools", "models", "skills", "agents", "mcp-tools-closed", "multitool", 
 FOUR_KINDS = {Kind.TOOL: "tools", Kind.MODEL: "models", Kind.SKILL: "skills", Kind.AGENT: "agents"}
 
 OPERATIONS = Path(__file__).parent / "operations"
-VENDORS = ("box", "discord", "xero", "digitalocean", "intercom", "slack")
+VENDORS = {
+    "box": "Box", "discord": "Discord", "xero": "Xero", "digitalocean": "DigitalOcean", "intercom": "Intercom",
+    "slack": "Slack",
+}  # fmt: skip
+"""Each with the name of its product."""
 
 
 def operations(half: Literal["open", "kept"]) -> Iterator[Dataset]:

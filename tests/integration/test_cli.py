@@ -7,11 +7,16 @@ import pytest
 
 from tests.integration.conftest import rows, tool
 
+NO_FLAGS = {"noted": 0, "held": 0, "reasons": []}
+
 
 def test_a_capability_is_added_found_shown_trusted_and_removed(mats):
     identity = "--namespace com.acme --name refund --kind tool".split()
     added = mats("add", *identity, "--description", "Give money back", "--json")
-    assert (added.code, added.json) == (0, {"id": "com.acme/refund", "placed": "new", "held": False})
+    assert (added.code, added.json) == (
+        0,
+        {"id": "com.acme/refund", "placed": "new", "held": False, "flagged": NO_FLAGS},
+    )
     found = mats("search", "money back", "--json")
     assert [r["id"] for r in found.json["results"]] == ["com.acme/refund"]
     assert (found.json["degraded"], found.json["without"]) == ([], ["neural", "llm"])
@@ -30,7 +35,10 @@ def test_an_edit_keeps_the_rest_and_an_add_does_not_empty_it(mats):
     identity = ("--namespace", "com.acme", "--name", "refund", "--kind", "tool")
     mats("add", *identity, "--example", "refund my card").fails(1, "empty its description, tags, endpoint", "mats edit")
     edited = mats("edit", "com.acme/refund", "--example", "refund my card", "--example", "a", "--tag", "new", "--json")
-    assert (edited.code, edited.json) == (0, {"id": "com.acme/refund", "placed": "changed", "held": False})
+    assert (edited.code, edited.json) == (
+        0,
+        {"id": "com.acme/refund", "placed": "changed", "held": False, "flagged": NO_FLAGS},
+    )
 
     def registered():
         return mats("show", "com.acme/refund", "--json").json["registration"]
@@ -71,7 +79,7 @@ def test_a_wrong_edit_is_one_line(mats, options, code, told):
     ("add com.acme/a", 1, "com.acme/a: is registered, and no file: `mats edit` changes it"),
     ("add com.acme/none", 1, "No such file or directory"),
     ("import README.md", 1, "is of no known format; known are an OpenAPI 3"),
-    ("token add ci --scope read", 0, "restart a running `mats serve`"),
+    ("token add ci --scope read", 0, "A `mats serve` that is running asks for none: restart it"),
 ])  # fmt: skip
 def test_a_wrong_command_says_what_to_do(mats, command, code, told):
     mats("add", "-", stdin=rows(tool("a")))

@@ -89,7 +89,7 @@ def credentials_for(
     unencrypted = ""
     if (not ready or ready[0]) and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
         hint = "" if namespace_of_url(url) else "; `--private` allows it here"
-        unencrypted = f"is sent over https only, and {urlsplit(url).hostname} has http: no secret is sent{hint}"
+        unencrypted = f"secrets are sent over https only, and {urlsplit(url).hostname} has http{hint}"
     if unencrypted or not ready:
         raise refuse("auth", "; ".join(filter(None, (needs, unencrypted))))
     return ready[0]

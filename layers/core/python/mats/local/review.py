@@ -18,8 +18,8 @@ from mats.ports import Item
 from mats.usecases.gate import MOST_CHANGES
 
 _COMPARED = (
-    "version", "description", "endpoint", "invocation", "input_schema", "instructions", "effects", "tags", "type_tags",
-    "provider", "lifecycle", "visible_to", "suspicious",
+    "version", "title", "description", "examples", "endpoint", "invocation", "input_schema", "instructions", "effects",
+    "tags", "type_tags", "provider", "lifecycle", "visible_to", "suspicious",
 )  # fmt: skip
 
 
@@ -69,7 +69,9 @@ def _differences(shown: Profile, item: Item, assigned: Assigned) -> Iterator[dic
 def _fields(profile: Profile) -> Mapping[str, str]:
     if profile.source is None:
         return {}
-    values = {**profile.model_dump(mode="json"), "description": profile.source.description}
+    examples = list(profile.enrichment.positive_examples[: profile.owner_examples])
+    said = {"title": profile.source.title, "description": profile.source.description, "examples": examples}
+    values = {**profile.model_dump(mode="json"), **said}
     shown = {name: values[name] or "" for name in _COMPARED}
     return {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in shown.items()}
 

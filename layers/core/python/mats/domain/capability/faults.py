@@ -82,7 +82,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [*own, *(model for part in get_args(annotation) for model in _models_in(part))]
 
 
-_FEW = 6  # Attributes that a message lists
+_FEW = 12  # Attributes that a message lists
 
 
 def _message(error: ErrorDetails, model: type[BaseModel], hints: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ and what is too deep or too large is cut, so that a schema accepts no less than 
 """
 
 import json
+import operator
 import re
 import warnings
 from collections import deque
@@ -92,15 +93,15 @@ def faults_of(
     *,
     texts: Texts = NO_TEXTS,
 ) -> Iterator[tuple[str, str]]:
-    """The paths of what a schema requires and an input lacks, and of values of another type, each with what is wrong.
+    """The paths of what a schema requires and an input lacks, and of values that it excludes, each with what is wrong.
 
-    Properties that are `readOnly` are for answers, and null is as good as absent. Alternatives (`anyOf`, `oneOf`) are
-    not decided.
+    A value may be of another type, out of bounds, or none of an `enum`. Properties that are `readOnly` are for answers,
+    and null is as good as absent. Alternatives (`anyOf`, `oneOf`) are not decided.
     """
     schema = resolve_reference(schema, whole) if isinstance(schema, dict) else {}
     if value is None:
         return
-    if wrong := _wrong_type(value, schema, path, texts):
+    if wrong := _wrong_type(value, schema, path, texts) or _out_of_bounds(value, schema):
         yield _spell(path), wrong
     seen, key = set() if seen is None else seen, (id(value), id(schema))
     if not isinstance(value, Mapping | list | tuple) or key in seen or len(seen) > _MOST_CHECKED:
@@ -145,6 +146,34 @@ def _wrong_type(value: object, schema: Mapping[str, Any], path: Sequence[str | i
         if not patterns or any(re.fullmatch(pattern, value) for pattern in patterns):
             return ""
     return f"must be of type {' or '.join(map(str, named))}, not {found}"
+
+
+_BOUNDS: Sequence[tuple[str, Callable[[Any, Any], bool], str]] = (
+    ("minimum", operator.ge, "must be at least {}"), ("maximum", operator.le, "must be at most {}"),
+    ("exclusiveMinimum", operator.gt, "must be more than {}"),
+    ("exclusiveMaximum", operator.lt, "must be less than {}"),
+)  # fmt: skip
+_LENGTHS = (
+    ("minLength", operator.ge, "must have at least {} characters"),
+    ("maxLength", operator.le, "must have at most {} characters"),
+)
+_FEW_VALUES = 12  # Of an `enum` that a message lists
+
+
+def _out_of_bounds(value: object, schema: Mapping[str, Any]) -> str:
+    """The fault of a value with the right type; empty if its bounds and its `enum` allow it."""
+    allowed = schema.get("enum")
+    if isinstance(allowed, list) and isinstance(value, str | int | float) and str(value) not in map(str, allowed):
+        more = ", …" if len(allowed) > _FEW_VALUES else ""
+        return f"must be one of {', '.join(map(str, allowed[:_FEW_VALUES]))}{more}"
+    measured, bounds = (len(value), _LENGTHS) if isinstance(value, str) else (value, _BOUNDS)
+    if not _is_number(measured):
+        return ""
+    stated = ((schema.get(keyword), holds, message) for keyword, holds, message in bounds)
+    broken = (
+        message.format(bound) for bound, holds, message in stated if _is_number(bound) and not holds(measured, bound)
+    )
+    return next(broken, "")
 
 
 def _is_whole(value: object) -> bool:

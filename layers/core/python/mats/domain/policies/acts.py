@@ -30,7 +30,7 @@ class Acts(Policy):
     name: ClassVar = "acts"
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> Act:
-        return act_asked(ask.text)
+        return act_asked(ask.plain)
 
     def choose(self, pool: Pool, evidence: Act) -> Pool:
         if not evidence:

@@ -27,12 +27,14 @@ from mats.domain.text.words import STOP_WORDS, first_sentence, index_terms, word
 
 _MARKS = word_set("on with in via from using use")  # Words before the name of a product
 _BETWEEN = word_set("the my our your a an")
+_DETERMINERS = _BETWEEN | word_set("this that all each every any some new")
 _TOWARDS = word_set("to into")  # Words before the name of a well-known one, beside those
 _ABOUT = word_set(
     "news information info data details facts report reports article articles paper papers research docs documentation "
     "tutorial tutorials guide guides opinion opinions"
 )
 """Words after which `on` says what they are about."""
+_MOST_BEFORE = 3  # Words before a name that stands before what is asked for: `please list the`
 _SPACES = word_set("account app workspace instance organization organisation tenant")  # Words after it that add nothing
 _TOKEN = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:\w+://|www\.)\S+|\S+@\S+")
@@ -207,7 +209,7 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     spans: dict[str, range] = {}
     for name, span in places:
         use, run = uses[name], _capitals(tokens, span)
-        if not _is_told(tokens, span, run):
+        if not _is_told(tokens, span, run) and not _is_attribute(tokens, span):
             continue
         owned = use.owned / (use.owned + use.elsewhere)
         strength = min(1.0, max(0.0, (owned - _ORDINARY) / (_NAME - _ORDINARY)))
@@ -219,7 +221,7 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
     free = [each for name, each in spelled.items() if not uses[name].trusted]
     told = not spaces and any(_is_place(tokens, span) for span in missing)
     absent = Elsewhere(tuple(names)[:_MOST], told) if names else None
-    is_place = any(_is_place(tokens, span) for span in spans.values())
+    is_place = any(_is_place(tokens, span) or _is_attribute(tokens, span) for span in spans.values())
     here = Elsewhere(tuple(spelled.values()), told=True) if is_place else None
     return Named(spaces, list(spelled.values()), _without(text, tokens, spans.values()), free, absent or here)
 
@@ -311,6 +313,21 @@ def _is_told(tokens: Sequence[_Token], span: range, run: range) -> bool:
     return tokens[span.stop - 1].introduces or len(span) == len(tokens) or _marker(tokens, run) < run.start
 
 
+def _is_attribute(tokens: Sequence[_Token], span: range) -> bool:
+    """True if a name stands before what is asked for: `create an Asana task`, `list Stripe customers`.
+
+    Later in a request it tells of something: `find out why a Kubernetes alert is firing`.
+    """
+    run = _capitals(tokens, span)
+    before, after = tokens[run.start - 1 : run.start], tokens[run.stop : run.stop + 1]
+    return (
+        tokens[span.start].capital
+        and run.start <= _MOST_BEFORE
+        and (run.start == 1 or any(each.lowered in _DETERMINERS for each in before))
+        and any(each.lowered not in STOP_WORDS and each.start - tokens[run.stop - 1].end == 1 for each in after)
+    )
+
+
 def _marker(tokens: Sequence[_Token], run: range, marks: Set[str] = _MARKS) -> int:
     """Where the words begin that mark a run as a name, such as `in the`; where the run begins if there are none."""
     before = [token.lowered for token in tokens[max(0, run.start - 2) : run.start]]
@@ -332,5 +349,6 @@ def _without(text: str, tokens: Sequence[_Token], spans: Iterable[range]) -> str
     rest = text
     for span in sorted(spans, key=lambda span: -span.start):
         start, end = tokens[_marker(tokens, span)].start, tokens[_end(tokens, span) - 1].end
-        rest = rest[:start] + rest[end:].removeprefix(":")
+        before, after = rest[:start], rest[end:].removeprefix(":")
+        rest = before + (after.lstrip() if before.endswith(" ") else after)
     return rest.strip(" ,") if index_terms(rest) else text

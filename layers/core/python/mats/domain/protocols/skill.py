@@ -18,6 +18,7 @@ from mats.domain.protocols.protocol import (
     Source,
     mapping_at,
     namespace_of_url,
+    rejection,
     text_at,
     texts,
     value_at,
@@ -31,6 +32,8 @@ _MAX_FILES = 200
 _LONGEST_BODY = 100_000
 _SKILL = "agent-skill"
 _FRONT, _WRONG = "frontMatter", "unreadable"
+_OF_MODELS = frozenset({"pipeline_tag", "library_name", "base_model", "model-index"})
+"""Front matter of the cards of models."""
 _SEPARATOR = re.compile(r"[ _-]")
 _SEARCHED = {
     **dict.fromkeys(("tags", "keywords", "triggerkeywords"), "tags"),
@@ -79,6 +82,9 @@ def is_skill(value: Json) -> bool:
 
 def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     front = mapping_at(value, _FRONT)
+    if not _OF_MODELS.isdisjoint(front):
+        yield rejection("", "is the card of a model, which is not read: register the model by `mats add --kind model`")
+        return
     keys = ("homepage", "repository", "url", "source")
     owners = [text_at(level, key) for level in (front, front.get("metadata")) for key in keys]
     namespace = source.namespace or namespace_of_url(*owners, source.url)

@@ -67,9 +67,9 @@ def load(folder: Path) -> Dataset:
     registrations: list[Registration] = []
     refused: dict[str, str] = {}
     for row in rows:
-        if row.keys() == {"trust"}:
-            continue  # of `mats export`: measured without it
-        name = row.get("_id") or f"{row.get('namespace')}/{row.get('name')}"
+        if row.keys() in ({"trust"}, {"held"}):
+            continue  # of `mats export`: measured without trust, as registered
+        name = row.get("_id") or f"{row.get('namespace', 'no namespace')}/{row.get('name', 'no name')}"
         try:
             registration = Registration.parse({k: row[k] for k in row if k != "_id"} if "kind" in row else item_of(row))
         except RegistrationInvalid as error:

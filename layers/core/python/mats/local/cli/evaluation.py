@@ -243,6 +243,8 @@ def gate(
         ui.note(f"baseline written to {baseline}")
     for loss in () if update else losses:
         ui.complain(loss)
+    if not update:
+        ui.note("fails" if losses else "passes: no set has lost more than it gained")
     if losses and not update:
         raise typer.Exit(ui.Exit.REFUSED)
 

@@ -289,7 +289,7 @@ class ExitCodes(TyperGroup):
             sys.stderr.close()
             raise typer.Exit(Exit.DONE) from None
         except KeyboardInterrupt:
-            complain("interrupted; acknowledged writes are saved")
+            complain("interrupted; acknowledged writes are saved: run the command again to complete it")
             raise typer.Exit(Exit.INTERRUPTED) from None
 
 

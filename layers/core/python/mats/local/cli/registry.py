@@ -27,6 +27,7 @@ from mats.edge.routes import page_of
 from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListParameters
 from mats.edge.snippets import SnippetFormat, Snippets
 from mats.local.cli import output as ui
+from mats.local.cli.import_ import count_flags, show_flags
 from mats.local.cli.indexing import index, settle
 from mats.local.imports.decoding import MAX_BYTES, decode
 from mats.local.imports.files import FileUnreadable, open_file
@@ -96,7 +97,11 @@ def _finish(local: LocalSystem, id: Id, placed: Placed) -> None:
     if held := waiting(local, [id]):
         state = "rejected by an operator" if held[0]["rejected"] else "held: it waits for an operator (`mats review`)"
         state += "; the approved version stays findable" if held[0]["approved"] else "; nothing is findable meanwhile"
-    ui.show_with_usage(local, {"id": id, "placed": placed, "held": bool(held)}, f"{id}: {placed}, {state}")
+    flags = count_flags(local, [id])
+    if not ui.is_json():
+        show_flags(flags)
+    outcome = {"id": id, "placed": placed, "held": bool(held), "flagged": flags}
+    ui.show_with_usage(local, outcome, f"{id}: {placed}, {state}")
 
 
 def edit(
@@ -394,10 +399,10 @@ def remove(
 
 
 def _ask(namespace: str, count: int) -> None:
-    question = f"Remove {count:,} capabilities in {namespace} and below?"
+    what = f"{ui.count_of(count, 'capability', 'capabilities')} in {namespace} and below"
     if not sys.stdin.isatty():
-        raise NotPossible([Fault("", f"{question} Nothing was removed: repeat the command with --yes")])
-    if not typer.confirm(question, err=True):
+        raise NotPossible([Fault("", f"would remove {what}; nothing was removed: repeat the command with --yes")])
+    if not typer.confirm(f"Remove {what}?", err=True):
         raise typer.Exit(ui.Exit.REFUSED)
 
 

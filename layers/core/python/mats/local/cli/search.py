@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from math import floor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,6 +109,10 @@ def _search_locally(local: LocalSystem, request: DiscoverRequest) -> tuple[dict[
     with closing(local):
         observed = replace(local.application, observe=observe)  # what the log would say is printed
         answer = search_answer(observed, local_caller(local.settings), request)
+        if waits := sum(local.stores.queue.depth()):
+            ui.note(f"{waits:,} changes are not findable yet: a running service or `mats reconcile` completes them")
+        elif not getattr(answer, "results", True) and next(iter(local.stores.registry.ids()), None) is None:
+            ui.note("The registry is empty: `mats import`, `mats init` or `mats add` fills it")
     content: dict[str, Any] = json.loads(to_json(answer))
     return {**content, **({"faults": faults} if faults else {})}, faults
 
@@ -135,7 +140,8 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
     if not results:
         count = len(answer["excluded"])
         left_out = f"; {count:,} left out:" if count else ""
-        yield Text(f"Verdict: {verdict}: no results{left_out}", style=_VERDICTS[verdict])
+        none = "no results" if verdict == "none" else "no result of the relevance that was asked for"
+        yield Text(f"Verdict: {verdict}: {none}{left_out}", style=_VERDICTS[verdict])
         yield from _left_out(answer)
         yield from (ui.plain(f"Note: {text}", "yellow") for text in answer["notes"])
         return
@@ -160,7 +166,8 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
 def _verdict(answer: dict[str, Any]) -> str:
     """The verdict and what decides it: the best relevance, beside that of a match if it is more."""
     best, least = max(one["relevance"] for one in answer["results"]), (answer.get("thresholds") or {}).get("match", 0)
-    return f"Verdict: {answer['verdict']} (relevance {best:.2f}{f', match from {least:.2f}' if best < least else ''})"
+    shown, beside = (best, "") if best >= least else (floor(100 * best) / 100, f", match from {least:.2f}")
+    return f"Verdict: {answer['verdict']} (relevance {shown:.2f}{beside})"
 
 
 def _left_out(answer: dict[str, Any]) -> Iterator[Text]:

@@ -141,6 +141,10 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
         Server(config).run(sockets=[listener])
 
 
+_FIRST_SEARCH = 'search "count the rows of a table in my SQLite file"'
+_FIRST_IMPORT = "import FILE, as the registry is empty"
+
+
 def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -159,7 +163,7 @@ def _greeting(local: LocalSystem, url: str, access: Access) -> Text:
         f"  {_console_link(here, access)}\n"
         f"  {here}/docs for the API\n"
         f'  curl -s {here}/discover {token}-d \'{{"query": "refund a card payment", "limit": 3}}\'\n'
-        f'  {shlex.join(ui.program())} {home}search "count the rows of a table in my SQLite file"\n'
+        f"  {shlex.join(ui.program())} {home}{_FIRST_SEARCH if count else _FIRST_IMPORT}\n"
         "Ctrl-C stops it.",
     )
 
@@ -332,7 +336,7 @@ def add_token(
     ui.show({"name": name, "scope": scope, "token": token}, token)
     ui.note(f"{name} may {scope.allows}. This is the only time that its token is shown.")
     if len(book.all()) == 1:
-        ui.note("It is the only token: restart a running `mats serve` that was started without one: it asks for none.")
+        ui.note("This is the first token. A `mats serve` that is running asks for none: restart it.")
 
 
 @commands.command("list")

@@ -66,8 +66,9 @@ def trust(
         raise RequestInvalid([Fault("--provider", message)])
     count = _assign(local, key, assigned)
     if namespace is None:
-        given = "withdrawn" if assigned.trust is None else assigned.trust
-        ui.show({"id": key, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, f"{key}: trust {given}")
+        given = "trust withdrawn" if assigned.trust is None else f"trust {assigned.trust}"
+        back = "; cleared flags are back" if before.cleared and not assigned.cleared else ""
+        ui.show({"id": key, "trust": assigned.trust, "cleared": bool(assigned.cleared)}, f"{key}: {given}{back}")
         return
     parts = [f"trust {assigned.trust}"] if assigned.trust is not None else []
     parts += [f"verified provider {assigned.provider}"] if assigned.provider else []
@@ -162,6 +163,8 @@ def review(
     """
     if approve + reject + (policy is not None) > 1 or (not target and (approve or reject or policy)):
         raise typer.BadParameter("give ID with one of --approve, --reject and --policy")
+    if (approve or reject) and target.endswith(".*"):
+        raise typer.BadParameter("--approve and --reject are for one ID: decide about each change by itself")
     local = local_system(context.obj, create=False)
     if policy:
         key = target_key(target)
