@@ -68,6 +68,12 @@ def test_many_texts_have_their_vectors_in_order(exact: LocalEncoder):
         assert cosine(vector, exact.encode_query(text)) == pytest.approx(1, abs=1e-5)
 
 
+def test_a_text_has_one_vector_whatever_is_encoded_with_it(encoder):
+    texts = ["refund", "give a customer the money back " * 20, "Zahlung erstatten", "x"]
+    alone = [encoder.encode_documents([text])[0] for text in texts]
+    assert encoder.encode_documents(texts) == alone == encoder.encode_documents(texts[::-1])[::-1]
+
+
 def test_no_texts_have_no_vectors(encoder):
     assert encoder.encode_documents([]) == []
 

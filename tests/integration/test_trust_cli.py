@@ -66,6 +66,8 @@ def test_flags_of_one_text_are_cleared_until_it_changes(mats):
     assert mats("show", IDS[0], "--json").json["profile"]["status"] == "held"
     mats("review", IDS[0], "--approve")
     assert suspicious()
+    mats("trust", IDS[0], "--clear-flags")
+    assert "trust withdrawn; cleared flags are back" in mats("trust", IDS[0], "none").out
 
 
 def test_flags_of_a_namespace_or_a_source_are_listed_and_cleared_but_for_hidden_text(mats, tmp_path):
@@ -128,6 +130,15 @@ def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
     assert not [line for line in shown if "held" in line]
     assert "rejected by an operator" in mats("add", "-", stdin=rows(evil)).out
     assert mats("import", "-", "--json", stdin=rows(evil)).json["held"] == 0
+
+
+def test_what_is_decided_is_seen_before_one_change_at_a_time(mats):
+    mats("import", "-", stdin=rows(tool(IDS[0])))
+    mats("review", "com.stripe.*", "--policy", "review")
+    mats("edit", IDS[0], "--example", "hand the money back")
+    assert '+ examples: ["hand the money back"]' in mats("review").out
+    mats("review", "com.stripe.*", "--approve").fails(2, "for one ID")
+    assert len(mats("review", "--json").json["waiting"]) == 1
 
 
 def test_a_policy_that_shows_what_waited_says_so(mats):

@@ -339,7 +339,9 @@ TYPED = {
     "$defs": {"parcel": {"type": "object", "properties": {
         "weight": {"type": "number"}, "count": {"type": ["integer", "null"]}, "fragile": {"type": "boolean"},
         "label": {"type": "string", "format": "binary"}, "items": {"type": "array", "items": {"type": "string"}},
-        "odd": {"type": "weight"}, "none": {"type": [{}]}, "meta": {"required": ["k"]}, "data": {"format": "binary"},
+        "hours": {"type": "number", "minimum": 1, "exclusiveMaximum": 24}, "size": {"enum": ["S", "L", 1]},
+        "code": {"type": "string", "maxLength": 3}, "odd": {"type": "weight"},
+        "none": {"type": [{}]}, "meta": {"required": ["k"]}, "data": {"format": "binary"},
     }}},
 }  # fmt: skip
 
@@ -360,6 +362,10 @@ TYPED = {
         ({"vector": [0.5] * 1_000, "meta": {}}, ["body.meta.k: is required"]),
         ({"items": [5, 5]}, ["body.items[0]: must be of type", "body.items[1]: must be of type"]),
         ({"items": ("a", "b")}, []),
+        ({"hours": 0}, ["body.hours: must be at least 1"]),
+        ({"hours": 24, "code": "four"}, ["body.hours: must be less than 24", "body.code: must have at most 3 ch"]),
+        ({"hours": 1, "code": "abc", "size": "1"}, []),
+        ({"size": "M"}, ["body.size: must be one of S, L, 1"]),
     ],
 )
 def test_values_of_another_type_are_named_before_anything_is_sent(body, faults):

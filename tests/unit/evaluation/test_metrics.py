@@ -104,7 +104,7 @@ def written(folder, *, corpus, queries, qrels, packed=True):
 
 CORPUS = [
     {"_id": "d1", "type": "tool", "name": "pay", "source": "s"}, {"_id": "d2", "type": "tool", "name": ""},
-    {"trust": {"id": "s.d1/pay", "trust": 80}},  # as `mats export` writes it
+    {"trust": {"id": "s.d1/pay", "trust": 80}}, {"held": {"id": "s.d1/pay"}},  # as `mats export` writes it
 ]  # fmt: skip
 QUERIES = [{"_id": "q1", "text": "pay"}, {"_id": "q2", "text": "unjudged"}]
 QRELS = [("q1", "d1", 1), ("q1", "d2", 1), ("q1", "d3", 0), ("q9", "d1", 1)]

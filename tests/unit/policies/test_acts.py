@@ -1,5 +1,7 @@
 """Requests that ask, order or remove, and what does another thing."""
 
+from dataclasses import replace
+
 import pytest
 
 from mats.domain.policies.acts import Acts, act_of
@@ -33,6 +35,11 @@ from tests.builders import a_profile
 )
 def test_a_request_asks_or_orders_or_nothing_is_known(request_, act):
     assert act_asked(request_) is act
+
+
+def test_a_product_before_the_verb_hides_nothing():
+    ask = Ask.of("In Asana, who is a member?", Filter())
+    assert Acts().look(replace(ask, plain="who is a member?"), None, None, None) is Act.READ
 
 
 def tool(name, title="", **more):

@@ -15,7 +15,7 @@ from mats.edge.changes import ChangeProcessor
 from mats.ports import Change, QueuedChange
 from mats.usecases.drafts import Pass, ProfileMaker
 
-BATCH = 128  # Events per batch without a writer: enough for the encoder to sort them by length
+BATCH = 128  # Events per batch without a writer
 _RAW_BATCH = 256  # Events per batch that calls no model: its time is that of its transactions
 _AT_ONCE = 2  # Batches in progress where a local encoder does most of the work
 MANY = 1_024

@@ -83,7 +83,6 @@ _MAX_TOKENS = 256
 _MANY_LANGUAGES = 60_000
 """Size of a vocabulary: BERT's has 30,522 pieces for English, 119,547 for a hundred languages; XLM-R's 250,002."""
 _UNKNOWN, _SPACE = ("[UNK]", "<unk>"), "\u2581"
-_BATCH = 4  # Texts per run of the model; larger batches only add padding
 
 _E5 = re.compile(r"(?:^|[-_])e5(?:[-_]|$)", re.IGNORECASE)
 
@@ -165,39 +164,29 @@ class LocalEncoder:
             raise DependencyFailed(f"the encoder failed: {error}") from error
 
     def _encode(self, texts: Sequence[str]) -> list[Vector]:
-        """Several runs use all cores, but yield to other work; a lone run, as of a query, is made by its caller."""
+        """Each text in a run of its own: int8 takes its steps from all of a run, and one text would change others."""
         encodings = [self._tokenizer.encode(text).ids for text in texts]  # `encode_batch` starts threads, for no gain
-        vectors: list[Vector] = [array("f")] * len(encodings)
-        order = sorted(range(len(encodings)), key=lambda i: -len(encodings[i]))  # a run pads to its longest
-        runs = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
-        for positions, made in zip(runs, self._run_all([[encodings[i] for i in run] for run in runs]), strict=True):
-            for position, vector in zip(positions, made, strict=True):
-                vectors[position] = array("f", vector.tobytes())
-        return vectors
+        return [array("f", vector.tobytes()) for vector in self._run_all(encodings)]
 
-    def _run_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterator[npt.NDArray[np.float32]]:
-        if len(batches) == 1:
-            yield self._run(batches[0])
+    def _run_all(self, encodings: Sequence[Sequence[int]]) -> Iterator[npt.NDArray[np.float32]]:
+        """Several runs use all cores, but yield to other work; a lone run, as of a query, is made by its caller."""
+        if len(encodings) == 1:
+            yield self._run(encodings[0])
             return
-        futures = [self._threads.submit(self._run, batch, many=True) for batch in batches]
+        futures = [self._threads.submit(self._run, tokens, many=True) for tokens in encodings]
         try:
             for future in futures:
                 yield future.result()
         finally:  # after an interrupt, too: a process that exits during a run is aborted by onnxruntime
             wait([future for future in futures if not future.cancel()])
 
-    def _run(self, batch: Sequence[Sequence[int]], *, many: bool = False) -> npt.NDArray[np.float32]:
-        """Unit vectors [batch, width] of token ids."""
-        length = max(map(len, batch))
-        ids = np.zeros((len(batch), length), np.int64)
-        mask = np.zeros((len(batch), length), np.int32)
-        for row, tokens in enumerate(batch):
-            ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        words = _vectors(self._words, ids)
-        hidden = self._sessions.run({"words": words, "positions": np.arange(length), "mask": mask}, many=many)
-        counts = mask[:, :, np.newaxis].astype(np.float32)
-        pooled = hidden[:, 0] if self._cls else (hidden * counts).sum(1) / counts.sum(1)
-        unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
+    def _run(self, tokens: Sequence[int], *, many: bool = False) -> npt.NDArray[np.float32]:
+        """The unit vector of token ids."""
+        mask = np.ones((1, len(tokens)), np.int32)
+        words = _vectors(self._words, np.array([tokens], np.int64))
+        (hidden,) = self._sessions.run({"words": words, "positions": np.arange(len(tokens)), "mask": mask}, many=many)
+        pooled = hidden[0] if self._cls else hidden.mean(0)
+        unit: npt.NDArray[np.float32] = (pooled / np.linalg.norm(pooled)).astype(np.float32)
         return unit
 
 

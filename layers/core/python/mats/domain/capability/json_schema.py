@@ -153,7 +153,7 @@ _BOUNDS: Sequence[tuple[str, Callable[[Any, Any], bool], str]] = (
     ("exclusiveMinimum", operator.gt, "must be more than {}"),
     ("exclusiveMaximum", operator.lt, "must be less than {}"),
 )  # fmt: skip
-_LENGTHS = (
+_LENGTHS: Sequence[tuple[str, Callable[[Any, Any], bool], str]] = (
     ("minLength", operator.ge, "must have at least {} characters"),
     ("maxLength", operator.le, "must have at most {} characters"),
 )
@@ -163,17 +163,21 @@ _FEW_VALUES = 12  # Of an `enum` that a message lists
 def _out_of_bounds(value: object, schema: Mapping[str, Any]) -> str:
     """The fault of a value with the right type; empty if its bounds and its `enum` allow it."""
     allowed = schema.get("enum")
-    if isinstance(allowed, list) and isinstance(value, str | int | float) and str(value) not in map(str, allowed):
-        more = ", …" if len(allowed) > _FEW_VALUES else ""
-        return f"must be one of {', '.join(map(str, allowed[:_FEW_VALUES]))}{more}"
-    measured, bounds = (len(value), _LENGTHS) if isinstance(value, str) else (value, _BOUNDS)
-    if not _is_number(measured):
-        return ""
+    if isinstance(allowed, list) and isinstance(value, str | int | float) and value not in allowed:
+        named = [each if isinstance(each, str) else json.dumps(each) for each in allowed]
+        if str(value) not in named:
+            return f"must be one of {', '.join(named[:_FEW_VALUES])}{', …' if len(named) > _FEW_VALUES else ''}"
+    if isinstance(value, str):
+        return _first_broken(len(value), _LENGTHS, schema)
+    return _first_broken(value, _BOUNDS, schema) if _is_number(value) else ""
+
+
+def _first_broken(
+    measured: Any, bounds: Sequence[tuple[str, Callable[[Any, Any], bool], str]], schema: Mapping[str, Any]
+) -> str:
+    """What the first bound says that does not hold; empty if all hold."""
     stated = ((schema.get(keyword), holds, message) for keyword, holds, message in bounds)
-    broken = (
-        message.format(bound) for bound, holds, message in stated if _is_number(bound) and not holds(measured, bound)
-    )
-    return next(broken, "")
+    return next((message.format(n) for n, holds, message in stated if _is_number(n) and not holds(measured, n)), "")
 
 
 def _is_whole(value: object) -> bool:

@@ -110,7 +110,9 @@ def _search_locally(local: LocalSystem, request: DiscoverRequest) -> tuple[dict[
         observed = replace(local.application, observe=observe)  # what the log would say is printed
         answer = search_answer(observed, local_caller(local.settings), request)
         if waits := sum(local.stores.queue.depth()):
-            ui.note(f"{waits:,} changes are not findable yet: a running service or `mats reconcile` completes them")
+            ui.note(
+                f"{ui.count_of(waits, 'change')} not findable yet: a running service or `mats reconcile` completes this"
+            )
         elif not getattr(answer, "results", True) and next(iter(local.stores.registry.ids()), None) is None:
             ui.note("The registry is empty: `mats import`, `mats init` or `mats add` fills it")
     content: dict[str, Any] = json.loads(to_json(answer))
