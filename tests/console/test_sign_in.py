@@ -216,6 +216,14 @@ def test_the_link_of_the_terminal_signs_in_and_leaves_the_address(empty, opener,
     assert page.evaluate("sessionStorage['mats.token']") == empty.token
 
 
+def test_one_can_sign_in_before_a_token_is_needed(empty, opener):
+    page = opener(empty.url).open("#/search")
+    sign(page).click()
+    page.get_by_role("dialog", name="Sign in").get_by_role("textbox").fill(empty.token)
+    page.keyboard.press("Enter")
+    expect(sign(page, "Sign out")).to_be_visible()
+
+
 def test_what_was_typed_before_signing_in_can_be_saved_after_it(empty, opener):
     console = opener(empty.url)
     console.forgive(r"status of 401 .*/registry/")
