@@ -84,9 +84,10 @@ class LookUp:
 
 
 def _distances(id: Id, name: str, other: Id) -> tuple[float, float]:
-    """The smaller distance of ids or of names, then that of ids."""
-    whole = _distance(id, other)
-    return min(whole, _distance(name, other.partition("/")[2])), whole
+    """The smaller distance of ids or of names, then that of ids; within a namespace, names alone tell ids apart."""
+    space, _, others = other.partition("/")
+    whole, named = _distance(id, other), _distance(name, others)
+    return (named if id.startswith(f"{space}/") else min(whole, named)), whole
 
 
 def _distance(one: str, other: str) -> float:

@@ -120,6 +120,12 @@ def test_an_unknown_format_is_one_fault(value: Any):
         assert only.faults[0].message.startswith("is of no known format; known are")
 
 
+def test_the_card_of_a_model_is_no_skill_and_says_how_a_model_is_registered():
+    card = decode(b"---\nname: ner\npipeline_tag: token-classification\n---\nA model.\n", name="README.md")
+    (only,) = map_value(card, Source("README.md", namespace="com.acme"), is_line=False)
+    assert "mats add --kind model" in only.faults[0].message
+
+
 RUN, ASK = {"command": "uvx", "args": ["a"]}, {"type": "http", "url": "https://x.example/mcp"}
 
 
