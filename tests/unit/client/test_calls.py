@@ -227,6 +227,13 @@ def test_message_over_http_and_json(version, url, address, part):
     assert json.loads(sent["body"])["message"][part] == [{"text": "Hi"}]
 
 
+def test_an_interface_of_one_tenant_is_called_for_it():
+    agent = {"protocol": "a2a", "url": "https://a.example.com/rest", "version": "1.0", "tenant": "a b"}
+    assert json.loads(shown(agent, {"message": "Hi"})["body"])["params"]["tenant"] == "a b"
+    sent = shown({**agent, "transport": "HTTP+JSON"}, {"message": "Hi"})
+    assert sent["url"] == "https://a.example.com/rest/a%20b/message:send"
+
+
 @pytest.mark.parametrize(("reply", "ok"), [({"message": {}}, True), ({"error": {"code": 400}}, False)])
 def test_reply_over_http_and_json(reply, ok):
     with answering(response("200 OK\r\nContent-Type: application/json", json.dumps(reply).encode())) as url:

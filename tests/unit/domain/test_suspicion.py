@@ -134,6 +134,7 @@ HONEST = (
     "Assistant: helps you write", "gen <prompt> --size 512", "curl -X POST <request>",
     "<p>Deletes a queue.</p> <important> <p>It cannot be undone.</p> </important>",
     "Lists entries. <important>  Wait a minute between calls. </important>",
+    "Makes a template. <important> <p>We recommend the newer form, as descri",
     'To get the status, use <a href="https://docs.aws.example.com/status">Status</a>, and return the body.',
     "GET facts.visit_history. Add a year to it.",
     "If there is none, a new message is created and the mask is ignored.",

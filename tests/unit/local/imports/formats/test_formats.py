@@ -120,6 +120,24 @@ def test_an_unknown_format_is_one_fault(value: Any):
         assert only.faults[0].message.startswith("is of no known format; known are")
 
 
+@pytest.mark.parametrize(
+    ("stated", "schema"),
+    [
+        ({}, {"type": "object"}),
+        ({"type": "object", "properties": {}}, {"type": "object", "properties": {}}),
+        ({"type": "object", "properties": {"v": {}, "w": {"default": {}}}}, None),
+        (
+            {"city": {"type": "string", "required": True}, "days": {"type": "integer"}},
+            {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+             "required": ["city"]},
+        ),
+    ],
+)  # fmt: skip
+def test_the_inputs_of_a_tool_are_taken_as_they_are_stated(stated, schema):
+    (only,) = map_value([{"name": "a", "type": "function", "parameters": stated}], Source("x", namespace="com.acme"))
+    assert only.registration.input_schema == (schema or stated)
+
+
 def test_the_card_of_a_model_is_no_skill_and_says_how_a_model_is_registered():
     card = decode(b"---\nname: ner\npipeline_tag: token-classification\n---\nA model.\n", name="README.md")
     (only,) = map_value(card, Source("README.md", namespace="com.acme"), is_line=False)

@@ -139,8 +139,11 @@ _HEX = re.compile(r"(?:\b|(?<=0x))(?:[0-9a-fA-F]{2}){16,}\b")
 _CODE = re.compile(
     r"(?:\b(?:curl|wget|powershell)\s|fetch\(|eval\(|document\.cookie)[^\n]{0,60}https?://", re.IGNORECASE
 )
-_REMARK = re.compile(r"<important>(\s{0,9}<(?:p|ul)>.{0,9999}?| {2,}[A-Z].{0,9999}?)</important>", re.DOTALL)
-"""A remark in documents of AWS: paragraphs between these tags, or what is left of them."""
+_REMARK = re.compile(
+    r"<important>(\s{0,9}<(?:p|ul)>.{0,9999}?| {2,}[A-Z].{0,9999}?)</important>|<important>(?=\s{0,9}<(?:p|ul)>)",
+    re.DOTALL,
+)
+"""A remark in documents of AWS: paragraphs between these tags, which lack the second where a text is cut."""
 _CODES = (r"%[\da-fA-F]{2}", r"\\u[\da-fA-F]{4}", r"\\x[\da-fA-F]{2}", r"&#x?[\da-fA-F]+;")
 _ESCAPED = re.compile("|".join(f"{code}(?:{code}){{3}}" for code in _CODES))
 _SPELLED = re.compile(r"(?<!\w)(?:\w([ ._*-]))(?:\w\1){3,}\w(?!\w)")

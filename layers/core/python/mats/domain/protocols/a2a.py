@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
@@ -40,6 +41,7 @@ class A2aCall(Call):
     url: str
     version: str = ""
     transport: str = ""
+    tenant: str = ""  # Of the interface, in 1.0
     auth: tuple[AuthScheme, ...] = ()
     inputs: tuple[str, ...] = ()
 
@@ -56,13 +58,15 @@ class A2aCall(Call):
             if is_old:
                 message["content"] = message.pop("parts")
             base, sign, query = url.partition("?")
-            base = base.rstrip("/").removesuffix("/v1") + "/v1" if is_old else base.rstrip("/")
+            tenant = f"/{quote(self.tenant, safe='')}" if self.tenant else ""
+            base = base.rstrip("/").removesuffix("/v1") + "/v1" if is_old else base.rstrip("/") + tenant
             return f"{base}/message:send{sign}{query}", headers, {"message": message}
         if is_old:
             part = {"kind": "text", "text": text}
             message = {"kind": "message", "messageId": id, "role": "user", "parts": [part]}
         method = "message/send" if is_old else "SendMessage"
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+        named = {"tenant": self.tenant} if self.tenant and not is_old else {}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message, **named}}
         return (url, headers, body) if transport == _JSON_RPC else None
 
 
@@ -96,24 +100,35 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     return map_each(where, cards, source, _agent, what="agent cards")
 
 
-def _interfaces(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Address, transport and version of each interface: those first that HTTP reaches, of public hosts, then `url`."""
+class _Interface(NamedTuple):
+    url: str
+    transport: str
+    version: str
+    tenant: str
+
+
+def _interfaces(card: Mapping[str, Any]) -> list[_Interface]:
+    """Those first that HTTP reaches, of public hosts, then `url`."""
     version = plain_text_at(card, "protocolVersion")
     stated = plain_text_at(card, "preferredTransport") or (_JSON_RPC if version else "")
     main = {"url": card.get("url"), "transport": stated}
     found = [
-        (url, plain_text_at(each, "protocolBinding") or plain_text_at(each, "transport"),
-         plain_text_at(each, "protocolVersion") or version)
+        _Interface(
+            url, plain_text_at(each, "protocolBinding") or plain_text_at(each, "transport"),
+            plain_text_at(each, "protocolVersion") or version, plain_text_at(each, "tenant"),
+        )
         for each in [*objects(card.get("supportedInterfaces")), main, *objects(card.get("additionalInterfaces"))]
         if (url := text_at(each, "url"))
     ]  # fmt: skip
-    found.sort(key=lambda each: not namespace_of_url(each[0]))
-    return sorted(found, key=lambda each: each[1].upper() not in ("", _JSON_RPC, _REST) or each[0][:4] != "http")
+    found.sort(key=lambda each: not namespace_of_url(each.url))
+    return sorted(
+        found, key=lambda each: each.transport.upper() not in ("", _JSON_RPC, _REST) or each.url[:4] != "http"
+    )
 
 
 def _agent(where: str, card: Mapping[str, Any], source: Source) -> MappedValue:
     card = to_camel_case(card)
-    endpoint = next((url for url, _, _ in _interfaces(card)), "")
+    endpoint = next((each.url for each in _interfaces(card)), "")
     namespace = source.namespace or namespace_of_url(text_at(card, "provider", "url"), endpoint, source.url)
     draft = ItemDraft.create(where, "agent", namespace, card, format=_CARD)
     for attribute in ("name", "description", "version"):
@@ -139,15 +154,16 @@ def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> A2a
     marks = ("supportedInterfaces", "protocolVersion", "preferredTransport")
     if card.get(FORMAT) != _CARD and not has_tag(registration, A2A) and card.keys().isdisjoint(marks):
         return None
-    own = [each for each in _interfaces(card) if endpoint in ("", each[0])]
+    own = [each for each in _interfaces(card) if endpoint in ("", each.url)]
     own += _interfaces({**card, "url": endpoint, "supportedInterfaces": (), "additionalInterfaces": ()})
-    if not own or (url := redact_url(own[0][0])) is None:
+    if not own or (url := redact_url(own[0].url)) is None:
         return None
     base = _OPERATION.sub("", url)
     return A2aCall(
         url=base,
-        version=own[0][2],
-        transport=own[0][1] if base == url else _REST,
+        version=own[0].version,
+        transport=own[0].transport if base == url else _REST,
+        tenant=own[0].tenant,
         auth=auth_of(card.get("securityRequirements") or card.get("security"), card.get("securitySchemes")),
         inputs=placeholders(base),
     )

@@ -72,8 +72,21 @@ def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     draft.move_text("name")
     draft.move_text("description")
     if (schema := draft.move_schema(_SCHEMAS)) is not None:
-        draft.item["input_schema"] = _plain_schema(schema.get("json", schema) if "toolSpec" in tool else schema)
+        stated = schema.get("json", schema) if "toolSpec" in tool else schema
+        plain = _plain_schema(_properties_of(stated) if _are_properties(stated) else stated)
+        draft.item["input_schema"] = plain or {"type": "object"}
     return draft.finish()
+
+
+def _are_properties(schema: Json) -> bool:
+    """True for parameters by name, as functions of Bedrock's agents have them in place of a schema."""
+    return isinstance(schema, Mapping) and bool(schema) and all(text_at(each, "type") for each in schema.values())
+
+
+def _properties_of(parameters: Mapping[str, Any]) -> Json:
+    properties = {name: {k: v for k, v in each.items() if k != "required"} for name, each in parameters.items()}
+    required = [name for name, each in parameters.items() if each.get("required") is True]
+    return {"type": "object", "properties": properties, "required": required}
 
 
 def _plain_schema(schema: Json) -> Json:
@@ -83,7 +96,7 @@ def _plain_schema(schema: Json) -> Json:
     if not isinstance(schema, Mapping):
         return schema
     is_gemini = str(schema.get("type")) in _GEMINI_TYPES
-    plain = {key: _plain_schema(each) for key, each in schema.items()} or {"type": "object"}
+    plain = {key: _plain_schema(each) for key, each in schema.items()}
     return {**plain, "type": plain["type"].lower()} if is_gemini else plain
 
 
