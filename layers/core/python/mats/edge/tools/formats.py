@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
@@ -15,7 +15,7 @@ from mats.domain.capability.json_schema import drop_invalid_keywords, resolve_re
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.descriptors import annotations_of
-from mats.domain.search.shortlist import Shortlist
+from mats.domain.search.shortlist import Shortlist, quote_id
 from mats.domain.search.verdict import Verdict
 from mats.domain.text.fence import remove_hidden, spell_out, visible
 from mats.domain.text.words import clip, split_identifier
@@ -242,6 +242,7 @@ class ReadyMade(ResponseModel):
         return cls.from_values(
             shortlist,
             format=format,
+            notes=[*shortlist.notes, *_notes_on(kept if target.is_plain else ())],
             output=[target.refer(tool) for tool in kept] if target.refer else target.wrap(defined),
             definitions=defined if target.refer else None,
             names={tool.name: spell_out(tool.id) for tool in kept},
@@ -249,6 +250,14 @@ class ReadyMade(ResponseModel):
             left_out=left_out,
             withheld=[Withheld.of(profile) for profile in profiles if profile.withheld],
         )
+
+
+def _notes_on(tools: Iterable[ToolDefinition]) -> Iterator[str]:
+    """A note on each tool whose plain schema lacks inputs."""
+    for tool in tools:
+        plain = (tool.plain_schema or _NO_PROPERTIES)["properties"]
+        if lacking := [name for name in tool.flat_schema["properties"] if name not in plain]:
+            yield f"{quote_id(tool.id)} lacks optional inputs, whose names that API rejects: {quote_id(Id(lacking[0]))}"
 
 
 class _Target(NamedTuple):
