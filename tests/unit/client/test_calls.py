@@ -349,6 +349,10 @@ TYPED = {
         "hours": {"type": "number", "minimum": 1, "exclusiveMaximum": 24}, "size": {"enum": ["S", "L", 1]},
         "code": {"type": "string", "maxLength": 3}, "odd": {"type": "weight"},
         "none": {"type": [{}]}, "meta": {"required": ["k"]}, "data": {"format": "binary"},
+        "due": {"required": ["a", "b", "c", "d"], "properties": {
+            "a": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "b": {"type": "string", "nullable": True},
+            "c": {"type": ["string", "null"]}, "d": {"type": "string"},
+        }},
     }}},
 }  # fmt: skip
 
@@ -373,6 +377,8 @@ TYPED = {
         ({"hours": 24, "code": "four"}, ["body.hours: must be less than 24", "body.code: must have at most 3 ch"]),
         ({"hours": 1, "code": "abc", "size": "1"}, []),
         ({"size": "M"}, ["body.size: must be one of S, L, 1"]),
+        ({"due": {"a": None, "b": None, "c": None, "d": ""}}, []),
+        ({"due": {"b": None, "c": None, "d": None}}, ["body.due.a: is required", "body.due.d: is required"]),
     ],
 )
 def test_values_of_another_type_are_named_before_anything_is_sent(body, faults):

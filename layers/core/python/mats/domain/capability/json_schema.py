@@ -96,7 +96,7 @@ def faults_of(
     """The paths of what a schema requires and an input lacks, and of values that it excludes, each with what is wrong.
 
     A value may be of another type, out of bounds, or none of an `enum`. Properties that are `readOnly` are for answers,
-    and null is as good as absent. Alternatives (`anyOf`, `oneOf`) are not decided.
+    and null is as good as absent, unless it may be sent as JSON. Alternatives (`anyOf`, `oneOf`) are not decided.
     """
     schema = resolve_reference(schema, whole) if isinstance(schema, dict) else {}
     if value is None:
@@ -116,12 +116,32 @@ def faults_of(
     properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     required = schema["required"] if _are_names(schema.get("required")) else []
     for name in dict.fromkeys((*required, *(name for name in value if name in properties))):
-        inner, is_absent, own = properties.get(name), value.get(name) is None, (*path, name)
+        inner, own = properties.get(name), (*path, name)
+        is_null = name in value and not _is_text(own, texts) and _allows_null(inner, whole)
+        is_absent = value.get(name) is None and not is_null
         if is_absent and (name not in required or (isinstance(inner, dict) and inner.get("readOnly") is True)):
             continue
         found = list(faults_of(_ABSENT if is_absent else value[name], inner, whole, own, seen, texts=texts))
         lacking = [each for each in found if each[0] != _spell(own)] if is_absent else found
         yield from lacking or ([(_spell(own), "is required")] if is_absent else [])
+
+
+def _is_text(path: Sequence[str | int], texts: Texts) -> bool:
+    """True if what is at a path is sent as text, which spells no null."""
+    return texts.some and (path[:1] != (texts.but,) or len(path) == 1)
+
+
+def _allows_null(schema: object, whole: Mapping[str, Any], depth: int = 0) -> bool:
+    """True if a schema, or an alternative of it, names null as a type or a value."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return False
+    schema = resolve_reference(schema, whole)
+    types, values = schema.get("type"), schema.get("enum")
+    if "null" in (types if isinstance(types, list) else [types]) or schema.get("nullable") is True:
+        return True
+    options = [one for word in ("anyOf", "oneOf") if isinstance(found := schema.get(word), list) for one in found]
+    is_value = isinstance(values, list) and None in values
+    return is_value or any(_allows_null(one, whole, depth + 1) for one in options)
 
 
 def _spell(path: Sequence[str | int]) -> str:
@@ -141,7 +161,7 @@ def _wrong_type(value: object, schema: Mapping[str, Any], path: Sequence[str | i
         return ""
     if alike.intersection(named) or (schema.get("format") == "binary" and found == "object"):
         return ""
-    if isinstance(value, str) and texts.some and (path[:1] != (texts.but,) or len(path) == 1):
+    if isinstance(value, str) and _is_text(path, texts):
         patterns = [_SPELLED[each] for each in named if each in _SPELLED]
         if not patterns or any(re.fullmatch(pattern, value) for pattern in patterns):
             return ""
