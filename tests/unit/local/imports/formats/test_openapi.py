@@ -542,6 +542,34 @@ def test_parts_of_a_form_have_the_media_types_of_their_encoding():
     assert call(swagger, {"body": {"tags": ["a", "b"]}})["body"] == "tags=a,b"
 
 
+@pytest.mark.parametrize(
+    ("file", "value"),
+    [
+        ({"type": "string", "contentMediaType": "image/png"}, {"filename": "p.png", "base64": "YWI="}),
+        ({"type": "string", "format": "binary"}, {"filename": "p.png", "content": "ab"}),
+        ({"type": "array", "items": {"type": "string", "contentMediaType": "image/png"}}, [{"filename": "p.png"}]),
+        ({"anyOf": [{"type": "string", "contentMediaType": "image/png"}, {"type": "null"}]}, {"filename": "p.png"}),
+    ],
+)
+def test_a_file_is_taken_as_its_schema_says_that_is_handed_over(file: Any, value: Any):
+    (found,) = mapped(document(takes({"type": "object", "properties": {"photo": file}}, PARTS), version="3.1.0"))
+    assert found.registration
+    profile = profile_of(found.registration, origin="")
+    tool, arguments = tool_of(profile), {"body": {"photo": value}}
+    for schema in (tool.valid_schema, json.loads(profile.input_schema)):
+        shown = Caller(environment={}).prepare(tool.invocation, arguments, schema=schema).shown
+        assert 'name="photo"; filename="p.png"' in shown["body"]
+    Draft202012Validator(tool.valid_schema).validate(arguments)
+    assert not Draft202012Validator(tool.valid_schema).is_valid({"body": {"photo": "text"}})
+
+
+def test_a_body_of_bytes_is_a_file_and_encoded_text_is_none():
+    bytes_of = {"type": "string", "contentMediaType": "image/png"}
+    assert body_of(document(takes(bytes_of, "image/png"))) == {**bytes_of, "format": "binary"}
+    for schema, media_type in (({**bytes_of, "contentEncoding": "base64"}, "image/png"), (bytes_of, JSON)):
+        assert body_of(document(takes(schema, media_type))) == schema
+
+
 # All of it at once
 
 LINER = {

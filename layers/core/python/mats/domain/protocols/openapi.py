@@ -5,7 +5,7 @@ within bounds, also to files of the document's folder; no address is fetched.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urljoin
 
@@ -69,6 +69,15 @@ _METHOD = re.compile(r"[A-Z][A-Z-]{0,19}")
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(?:; ?[\w.=\"-]+)*")
 _OF_RANGE = {"*": "application/json", "application": "application/json", "text": "text/plain"}
 """The media type that is sent for a range such as `text/*`; for others bytes are."""
+_FILE: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "filename": {"type": "string"},
+        "content": {"type": "string", "description": "Its text."},
+        "base64": {"type": "string", "description": "Its bytes, if it is not text."},
+    },
+    "required": ["filename"],
+}
 
 
 class Parameter(Compact):
@@ -387,7 +396,58 @@ class _Api:
         encoding = mapping_at(media, "encoding") if media_type_of(best) in (FORM, MULTIPART) else {}
         if written := [_keep_encoding(name, self.references.try_follow(one)) for name, one in encoding.items()]:
             draft.rest["requestEncoding"] = written
-        return self._schema(media, body), body.get("required") is True
+        schema = self._schema(media, body)
+        if not is_json(best):
+            schema = _change_sent(schema, _mark_file, is_form=media_type_of(best) in (FORM, MULTIPART))
+        return schema, body.get("required") is True
+
+
+def _change_sent(schema: Json, change: Callable[[Mapping[str, Any]], Mapping[str, Any]], *, is_form: bool) -> Json:
+    """The schema of a body with a change to each value that is sent apart: to the fields of a form, else to the whole.
+
+    Entries of lists and alternatives are changed, too.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    changed = dict(schema if is_form else change(schema))
+    for word in ("allOf", "anyOf", "oneOf"):
+        if isinstance(options := changed.get(word), list):
+            changed[word] = [_change_sent(one, change, is_form=is_form) for one in options]
+    if is_form and "properties" in changed:
+        fields = mapping_at(changed, "properties")
+        changed["properties"] = {name: _change_sent(one, change, is_form=False) for name, one in fields.items()}
+    elif "items" in changed and not is_form:
+        changed["items"] = _change_sent(changed["items"], change, is_form=False)
+    return changed
+
+
+def _mark_file(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A file of OpenAPI 3.1, bytes of a media type, as OpenAPI 3.0 has it."""
+    is_file = "contentMediaType" in schema and "contentEncoding" not in schema and "format" not in schema
+    return {**schema, "format": "binary"} if is_file and "string" in _types(schema) else schema
+
+
+def _describe_file(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A file as a call takes it; its format stays, which tells it from other objects."""
+    types = _types(schema)
+    if schema.get("format") != "binary" or "string" not in types:
+        return schema
+    about = {word: schema[word] for word in ("title", "description", "format") if word in schema}
+    return {**about, **_FILE, **({"type": ["object", "null"]} if "null" in types else {})}
+
+
+def _types(schema: Mapping[str, Any]) -> list[Any]:
+    stated = schema.get("type", "string")
+    return stated if isinstance(stated, list) else [stated]
+
+
+def to_call_schema(call: HttpCall, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An input schema as the call takes it: the files of a form are objects with their name and content."""
+    properties = mapping_at(schema, "properties")
+    if media_type_of(call.body) != MULTIPART or call.body_input not in properties:
+        return dict(schema)
+    body = _change_sent(properties[call.body_input], _describe_file, is_form=True)
+    return {**schema, "properties": {**properties, call.body_input: body}}
 
 
 def _methods(item: Json) -> Iterator[tuple[str, Json]]:

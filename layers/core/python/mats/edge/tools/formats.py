@@ -15,6 +15,7 @@ from mats.domain.capability.json_schema import drop_invalid_keywords, resolve_re
 from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.descriptors import annotations_of
+from mats.domain.protocols.openapi import HttpCall, to_call_schema
 from mats.domain.search.shortlist import Shortlist, quote_id
 from mats.domain.search.verdict import Verdict
 from mats.domain.text.fence import remove_hidden, spell_out, visible
@@ -92,15 +93,16 @@ def tool_of(profile: Profile, *, stands_in: bool = False) -> ToolDefinition:
     Without a schema, a tool takes anything, an agent or a model takes a message. A skill takes nothing: calling it asks
     for its instructions.
     """
-    kind = profile.indexed_kind
+    kind, invocation = profile.indexed_kind, from_text(profile.invocation)
+    schema = _schema(profile.input_schema) or _DEFAULT_SCHEMAS.get(kind) or _NO_PROPERTIES
     return ToolDefinition(
         id=profile.id,
         kind=kind,
         name=tool_name(profile.id),
         title=visible(profile.name),
         description=_description(profile, kind, stands_in=stands_in),
-        schema=_schema(profile.input_schema) or _DEFAULT_SCHEMAS.get(kind) or _NO_PROPERTIES,
-        invocation=from_text(profile.invocation),
+        schema=to_call_schema(invocation, schema) if isinstance(invocation, HttpCall) else schema,
+        invocation=invocation,
         annotations=annotations_of(profile.effects),
     )
 
