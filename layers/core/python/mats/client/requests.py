@@ -371,5 +371,8 @@ def _part(value: Any, media_type: str = "") -> tuple[str | None, bytes, str]:
             content or _text(value.get("content", "")).encode(),
             stated or "application/octet-stream",
         )
+    is_nested = isinstance(value, Mapping | list)
+    if is_nested and stated and not is_json(stated):
+        raise refuse("body", f"has a field that must be text, or a file with `filename`: it is sent as {stated}")
     text = json.dumps(value, ensure_ascii=False) if is_json(stated) else _text(value)
-    return None, text.encode(), stated or (_TEXT if isinstance(value, str) else JSON)
+    return None, text.encode(), stated or (JSON if is_nested else _TEXT)
