@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
+from urllib.parse import quote
 
-from mats.domain.protocols.protocol import Json, entries, mapping_at, text_at
+from mats.domain.protocols.protocol import Json, entries, mapping_at, text_at, value_at
 from mats.domain.protocols.references import References
+from mats.domain.text.redaction import is_plain
 from mats.domain.text.words import plain, sentences
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -30,10 +32,12 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
 }
 _MOST_TYPES = 50  # Media types of one body; more are left out
 _PLACE = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
+_LITERAL = re.compile(r"(\{[^{}]*\})|[^!-~]+")  # A place, or what no address can have
 _COLON = re.compile(r"/:([\w-]+)(?=/|$)")  # As routers write a place
 _NAME = re.compile(r"[\w.$-]+")
 _MANY = re.compile(r"[+*]{1,2}|\.\.\.|:(?:\.[*+]|\*{1,2}|path)|=.*\*.*")
 """What marks a place of several segments: `{key+}`, `{*key}`, `{key:.*}`, `{name=projects/*}`."""
+_NO_HOST = re.compile(r"://(?:[./:?#]|$)|\.\.")
 _FLOWS = {"application": "clientCredentials", "accessCode": "authorizationCode"}
 
 
@@ -65,6 +69,7 @@ def to_template(path: str, parameters: dict[tuple[str, str], Mapping[str, Any]])
 
     called, _, fragment = _PLACE.sub(place, path if path.startswith("/") else f"/{path}").partition("#")
     called, _, query = called.partition("?")
+    called = _LITERAL.sub(lambda found: quote(found[0]) if not found[1] and is_plain(found[0]) else found[0], called)
     pairs = [pair for pair in query.split("&") if pair and (pair.partition("=")[2][1:-1], "query") not in parameters]
     undeclared = [name for name in dict.fromkeys(_PLACE.findall(called)) if (name, "path") not in parameters]
     return Template(
@@ -75,11 +80,16 @@ def to_template(path: str, parameters: dict[tuple[str, str], Mapping[str, Any]])
 
 
 def address_of(server: Mapping[str, Any]) -> str:
-    """The address of a server, its variables by their defaults; one without a default stays in braces."""
+    """The address of a server, its variables by their defaults; one without a default stays in braces.
+
+    So does one whose default is empty, where that would leave no host.
+    """
     url = text_at(server, "url")
     for name, variable in mapping_at(server, "variables").items():
-        if default := text_at(variable, "default"):
-            url = url.replace(f"{{{name}}}", default)
+        default = text_at(variable, "default")
+        filled = url.replace(f"{{{name}}}", default)
+        if default or (value_at(variable, "default") == "" and not _NO_HOST.search(filled)):
+            url = filled
         if len(url) > 4_096:
             return ""
     return f"https:{url}" if url.startswith("//") else url
@@ -162,6 +172,7 @@ def to_openapi(document: Mapping[str, Any]) -> dict[str, Any]:
 def _servers(document: Mapping[str, Any]) -> list[dict[str, str]]:
     """The address of `host` and `basePath`, over https if it may be; without a host, the path alone."""
     host, base = text_at(document, "host"), text_at(document, "basePath")
+    base = f"/{base}" if base and not base.startswith("/") else base
     schemes = [one for one in entries(document.get("schemes")) if one in ("http", "https")]
     if not host:
         return [{"url": base}] if base else []
