@@ -295,6 +295,9 @@ def test_an_unknown_descriptor_is_searched_completely():
     assert searchable_part(None) == {}
 
 
+NAMED = {"openapi": "3.0.0", "info": {"title": "t"}, "servers": [{"url": "https://a.example.com"}]}
+
+
 def asks(reference: str) -> dict[str, Any]:
     return {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": reference}}}}}}
 
@@ -307,7 +310,7 @@ def test_unbounded_or_outside_references_are_cut_and_noted():
     schemas["A"], schemas["B"] = {"$ref": "#/components/schemas/B"}, {"$ref": "#/components/schemas/A"}
     references = ["#/components/schemas/S0", "#/components/schemas/A", "https://evil.example/x", "#/nowhere", "#/paths"]
     paths = {f"/{n}": asks(reference) for n, reference in enumerate(references)}
-    document = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": {"schemas": schemas}}
+    document = {**NAMED, "paths": paths, "components": {"schemas": schemas}}
     found = list(map_value(document, Source("x", namespace="a")))
     assert all(m.registration for m in found)
     noted = [" ".join(note.message for note in m.notes) for m in found]
@@ -330,7 +333,7 @@ def test_a_schema_of_many_operations_is_expanded_once(monkeypatch: pytest.Monkey
     for operations in counts:
         paths = {f"/{n}": asks("#/components/schemas/S") for n in range(operations)}
         components = {"schemas": {"S": schema}}
-        document = {"openapi": "3.0.0", "info": {"title": "t"}, "paths": paths, "components": components}
+        document = {**NAMED, "paths": paths, "components": components}
         found = list(map_value(document, Source("x", namespace="a")))
         assert len(found) == operations
         assert all("too large" in m.notes[0].message for m in found)
@@ -403,7 +406,7 @@ def test_a_shared_parameter_of_swagger_is_converted_once(monkeypatch: pytest.Mon
 def test_of_thousands_of_media_types_fifty_are_kept():
     operation = {"parameters": [{"name": "b", "in": "body", "schema": {}}]}
     types = [f"application/{n}" for n in range(5_000)]
-    document = {"swagger": "2.0", "consumes": types, "paths": {"/": {"post": operation}}}
+    document = {"swagger": "2.0", "host": "a.example.com", "consumes": types, "paths": {"/": {"post": operation}}}
     (found,) = map_value(document, Source("x", namespace="a"))
     assert found.registration
     assert len(found.registration.descriptor["requestMediaTypes"]) == 50

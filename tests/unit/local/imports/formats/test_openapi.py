@@ -373,6 +373,8 @@ HTTP, HTTPS = "http://api.harbour.example", "https://api.harbour.example"
         ([server("https://{own}", own="you.port.co.uk")], "https://you.port.co.uk", "uk.co.port"),
         ([server("https://{own}/v1", own="HOSTNAME")], "https://HOSTNAME/v1", ""),
         ([server("https://{own}/v1")], "https://{own}/v1", ""),
+        ([server("https://{own}api.harbour.example", own="")], HTTPS, "example.harbour.api"),
+        ([server("https://{own}/v1", own="")], "https://{own}/v1", ""),
         ([server("http://localhost:8000")], "http://localhost:8000", ""),
         ([server(HTTP), server(HTTPS)], HTTPS, "example.harbour.api"),
         ([server(HTTP), server("https://api.port.example")], HTTP, "example.harbour.api"),
@@ -394,6 +396,28 @@ def test_the_first_public_server_is_called_and_no_placeholder_is_a_namespace(
         and "own" not in servers[0]["variables"]
     )
     assert bool(notes) == (is_noted or not namespace)
+
+
+QUERIED = [{"url": f"{HARBOUR}/?v=2"}]
+TIDES, ROOT = {"summary": "Tides."}, [{"url": "/v2"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (document({"/tides": {"get": TIDES}, "/x": {"get": TIDES}}, servers=[]), "names no server"),
+        ({"swagger": "2.0", "paths": {"/tides": {"get": TIDES}}}, "names no server"),
+        (document({"/tides": {"get": {**TIDES, "servers": [{"url": HARBOUR}]}}}, servers=[]), ""),
+        (document({"/tides": {"get": {**TIDES, "servers": ROOT}}}), "'/v2/tides', which is no address"),
+        (document({"/tides": {"servers": ROOT, "get": TIDES}}, servers=[]), "'/v2/tides', which is no address"),
+        (document({"/tides": {"get": TIDES}}, servers=ROOT), "has no public host"),
+        (document({"/tides": {"get": TIDES}}), ""),
+    ],
+)
+def test_what_cannot_be_called_for_its_address_has_one_note(value: Any, said: str):
+    notes = [note.message for found in mapped(value) for note in found.notes]
+    assert len(notes) == bool(said)
+    assert said in "".join(notes)
 
 
 # Calls
@@ -436,6 +460,9 @@ def placed(name: str, place: str = "path", **more: Any) -> dict[str, Any]:
         (at("/{undeclared}/x"), {"undeclared": "7"}, "/7/x"),
         (at("/q#Action=Ebb", placed("Action", "query")), {"Action": "Ebb"}, "/q?Action=Ebb"),
         (at("/q#other_form"), {}, "/q"),
+        ({**at("/q?raw", placed("f", "query")), "servers": QUERIED}, {"f": 1}, "/q?v=2&raw&f=1"),
+        ({"swagger": "2.0", "host": "api.harbour.example", "basePath": "v1", "paths": {"/q": {"get": {}}}}, {}, "/q"),
+        (at("/a b/café%20x/{id}", placed("id")), {"id": "7"}, "/a%20b/caf%C3%A9%20x/7"),
         (at("/q", placed("f", "query", style="deepObject", explode=True)), {"f": {"a": {"b": 1}}}, "/q?f[a][b]=1"),
         (at("/q", placed("f", "query", style="spaceDelimited", explode=False)), {"f": ["a", "b"]}, "/q?f=a%20b"),
         (at("/q", placed("f", "query", allowReserved=True)), {"f": "a/b:c&d"}, "/q?f=a/b:c%26d"),
@@ -458,6 +485,10 @@ def test_what_a_path_does_not_send_is_not_called_and_a_secret_in_it_is_not_shown
     assert found.registration
     assert "cannot be called" in found.notes[0].message
     assert not profile_of(found.registration, origin="").invocation
+    keyed = {**at("/q"), "servers": [{"url": f"{HARBOUR}?v=2&token=abc"}]}
+    assert only(keyed)["descriptor"]["serverQuery"] == "v=2"
+    with pytest.raises(CapabilityError, match="token: needs a value"):
+        call(keyed, {})
     secret = at("/q?token=abc&trace=0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d")
     with pytest.raises(CapabilityError, match="token: needs a value"):
         call(secret, {})
@@ -500,6 +531,7 @@ JSON, MERGE = "application/json", "application/merge-patch+json"
             FORM,
             "tags=%5B%22a%22%2C%20null%5D",
         ),
+        ({"": {}}, {"a": 1}, JSON, '{"a": 1}'),
         ({"*/*": {}}, {"a": 1}, JSON, '{"a": 1}'),
         ({"application/*": {}}, [1], JSON, "[1]"),
         ({"text/*": {}}, "ebb", "text/plain", "ebb"),
@@ -530,13 +562,23 @@ def test_a_body_is_sent_as_the_document_has_it(content: Any, body: Any, media_ty
 
 
 def test_parts_of_a_form_have_the_media_types_of_their_encoding():
-    encoding = {"card": {"contentType": "application/vnd.card+json"}, "photo": {"contentType": "image/png, image/jpeg"}}
+    encoding = {
+        "card": {"contentType": "application/vnd.card+json"},
+        "photo": {"contentType": "image/png, image/jpeg"},
+        "dues": {"contentType": "application/xml"},
+    }
     value = document(takes(CARD, PARTS, encoding=encoding))
     body = {"card": {"n": 1}, "tags": ["a", "b"], "photo": {"filename": "p.png", "base64": "YWI="}}
     sent = call(value, {"body": body})["body"]
     assert 'name="card"\r\nContent-Type: application/vnd.card+json\r\n\r\n{"n": 1}' in sent
     assert "Content-Type: image/png\r\n\r\nab" in sent
     assert sent.count('name="tags"') == 2
+    for value_sent, spelled in ((4, "4"), (True, "true")):
+        written = call(value, {"body": {"tags": value_sent}})["body"]
+        assert f'name="tags"\r\nContent-Type: text/plain\r\n\r\n{spelled}\r\n' in written
+    assert "<a/>" in call(value, {"body": {"dues": "<a/>"}})["body"]
+    with pytest.raises(CapabilityError, match="is sent as application/xml"):
+        call(value, {"body": {"dues": {"sum": 1}}})
     lists = {"name": "tags", "in": "formData", "type": "array", "items": {"type": "string"}}
     swagger = {"swagger": "2.0", "host": "api.harbour.example", "paths": berth(parameters=[lists])}
     assert call(swagger, {"body": {"tags": ["a", "b"]}})["body"] == "tags=a,b"
@@ -568,6 +610,16 @@ def test_a_body_of_bytes_is_a_file_and_encoded_text_is_none():
     assert body_of(document(takes(bytes_of, "image/png"))) == {**bytes_of, "format": "binary"}
     for schema, media_type in (({**bytes_of, "contentEncoding": "base64"}, "image/png"), (bytes_of, JSON)):
         assert body_of(document(takes(schema, media_type))) == schema
+
+
+def test_an_operation_that_is_too_large_for_its_responses_is_taken_without_them():
+    large = {"200": {"description": "Booked.", "content": {JSON: {"example": "x" * 400_000}}}}
+    (found,) = mapped(document(berth(responses=large)))
+    assert found.registration
+    assert "responses" not in (found.registration.descriptor or {})
+    assert "`responses` are left out" in found.notes[0].message
+    (found,) = mapped(document(berth(responses=large, remarks="x" * 400_000)))
+    assert "the maximum is" in found.faults[0].message
 
 
 # All of it at once

@@ -166,9 +166,26 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     except _TooMuch:
         yield rejection(f"paths.{path}", "the operations up to here repeat too much of what they share; split it")
         return
+    if api.lacks_server:
+        problem = "names no server: operations without one of their own cannot be called; --server names one"
+        yield MappedValue("servers", notes=(Fault("endpoint", problem),))
     if not count:
         hooks = ": webhooks are calls that the API makes, not ones that it takes" if "webhooks" in value else ""
         yield MappedValue("paths", notes=(Fault("", f"holds no operation{hooks}"),))
+
+
+def _join_address(server: str, path: str) -> str:
+    """The address of a path, before the query that a server's address has."""
+    base, _, fixed = server.partition("?")
+    called, _, query = path.partition("?")
+    joined = "&".join(filter(None, (fixed, query)))
+    return base.rstrip("/") + called + (f"?{joined}" if joined else "")
+
+
+def _plain_query(address: str) -> str:
+    """The query of an address, without what may be secret."""
+    alone = ((part, f"https://a.example/?{part}") for part in address.partition("?")[2].split("&") if part)
+    return "&".join(part for part, url in alone if redact_url(url, shown=(part,)) == url)
 
 
 def _over_https(address: str) -> str:
@@ -189,7 +206,8 @@ class _Api:
         self.title, self.version = text_at(info, "title"), text_at(info, "version")
         self.security = document.get("security")
         self.schemes = self.references.at(document, "components", "securitySchemes")
-        self.base, self.note = source.base or source.url, ""
+        self.base, self.given, self.note = source.base or source.url, source.base, ""
+        self.lacks_server = False  # Whether an operation so far has none
         stated = servers = self._servers(document)
         self.server = self._address(servers)
         if source.base and (not self.server or "://" in self.server or "{" in self.server):
@@ -270,7 +288,12 @@ class _Api:
         if template.fragment:
             draft.add_note("endpoint", f"`#{template.fragment[:100]}` of its path is not sent: it cannot be called")
         elif server:
-            draft.set_endpoint(server.rstrip("/") + template.path)
+            if server != self.given and (query := _plain_query(server)):
+                draft.rest["serverQuery"] = query
+            draft.set_endpoint(address := _join_address(server, template.path))
+            if (own or not self.note) and redact_url(address) is None:
+                draft.add_note("endpoint", f"is {address[:100]!r}, which is no address over HTTP: it cannot be called")
+        self.lacks_server |= not server
         extensions = {key: value for key, value in item.items() if key.startswith("x-")}
         first = {"format": draft.rest.pop("format"), "method": method.upper(), "path": path}
         draft.rest = {**first, **extensions, **draft.rest}
@@ -284,7 +307,12 @@ class _Api:
         if not any(said):
             draft.notes[EMPTY] = None
         self._charge([draft.item, draft.rest])
-        return draft.finish()
+        found = draft.finish()
+        if any(not fault.attribute for fault in found.faults) and draft.rest.pop("responses", None) is not None:
+            draft.add_note("descriptor", "`responses` are left out: the operation is too large with them")
+            without = draft.finish()
+            return without if without.registration else found
+        return found
 
     def _set_name(self, draft: ItemDraft, otherwise: str) -> None:
         """Set the name to the operationId, unless an operation before it has it, or it cannot be a name."""
@@ -396,9 +424,9 @@ class _Api:
         encoding = mapping_at(media, "encoding") if media_type_of(best) in (FORM, MULTIPART) else {}
         if written := [_keep_encoding(name, self.references.try_follow(one)) for name, one in encoding.items()]:
             draft.rest["requestEncoding"] = written
-        schema = self._schema(media, body)
-        if not is_json(best):
-            schema = _change_sent(schema, _mark_file, is_form=media_type_of(best) in (FORM, MULTIPART))
+        schema, sent = self._schema(media, body), _choose_media_type(list(content))
+        if not is_json(sent):
+            schema = _change_sent(schema, _mark_file, is_form=media_type_of(sent) in (FORM, MULTIPART))
         return schema, body.get("required") is True
 
 
@@ -471,8 +499,8 @@ def _keep_encoding(name: str, encoding: Json) -> dict[str, Any]:
 
 def invocation(registration: Registration, descriptor: Mapping[str, Any]) -> HttpCall | None:
     method, path = plain_text_at(descriptor, "method").upper(), plain_text_at(descriptor, "path")
-    fixed = path.partition("?")[2].partition("#")[0]
-    url = redact_url(registration.endpoint, shown=fixed.split("&"))
+    fixed = path.partition("?")[2].partition("#")[0], plain_text_at(descriptor, "serverQuery")
+    url = redact_url(registration.endpoint, shown="&".join(fixed).split("&"))
     is_known = method.lower() in METHODS or descriptor.get("format") == _OPERATION
     if not (is_known and _METHOD.fullmatch(method)) or url is None:
         return None
@@ -536,10 +564,12 @@ def _rank(media_type: str) -> int:
 
 def _choose_media_type(media_types: list[str]) -> str:
     """The media type of those that is sent; empty for none."""
-    best = min(media_types, key=_rank, default="")
+    if not media_types:
+        return ""
+    best = min(media_types, key=_rank)
     if "*" in best:
         return _OF_RANGE.get(best.partition("/")[0], "application/octet-stream")
-    return best if _MEDIA_TYPE.fullmatch(best) else JSON if best else ""
+    return best if _MEDIA_TYPE.fullmatch(best) else JSON
 
 
 PROTOCOL = Protocol(
