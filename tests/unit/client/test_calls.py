@@ -57,6 +57,10 @@ def test_value_of_a_path_parameter_stays_in_its_segment(value, written):
         ({"in": "query", "explode": False}, ["a,b", "c"], "/x/?id=a%2Cb,c"),
         ({"in": "query", "style": "spaceDelimited"}, ["a", "b"], "/x/?id=a%20b"),
         ({"in": "query", "content": "application/json"}, {"a": 1}, "/x/?id=%7B%22a%22%3A%201%7D"),
+        ({"content": "application/json"}, {"a": 1}, "/x/%7B%22a%22%3A%201%7D"),
+        ({"style": "pipeDelimited"}, ["a", "b"], "/x/a%7Cb"),
+        ({"in": "query", "style": "spaceDelimited"}, {"R": 1, "G": 2}, "/x/?id=R%201%20G%202"),
+        ({"in": "query", "style": "tabDelimited", "explode": False}, ["a", "b"], "/x/?id=a%09b"),
         ({"in": "query", "style": "deepObject"}, {"a": {"b": [1, 2]}}, "/x/?id[a][b][]=1&id[a][b][]=2"),
     ],
 )
@@ -64,6 +68,19 @@ def test_styles_of_openapi(parameter, value, written):
     path = "{id}" if parameter.get("in", "path") == "path" else ""
     sent = shown(http(f"https://api.example.com/x/{path}", {**ID, **parameter}), {"id": value})
     assert sent["url"] == f"https://api.example.com{written}"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "written"),
+    [
+        ({"content": "text/plain"}, "hello", "hello"),
+        ({"content": "application/json"}, "hello", '"hello"'),
+        ({"style": "pipeDelimited"}, ["a", "b"], "a|b"),
+    ],
+)
+def test_a_header_is_written_as_its_parameter_says(parameter, value, written):
+    sent = shown(http("https://api.example.com/x", {"name": "X-A", "in": "header", **parameter}), {"X-A": value})
+    assert sent["headers"]["x-a"] == written
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ _TEXT = "text/plain"
 _MOST_NAMED = 10  # Inputs that a message names
 _RESERVED_IN_PATH, _RESERVED_IN_QUERY = "/:@!$'()*,;=", ":/?@!$'()*,;"
 """Reserved characters that end neither."""
+_SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+"""By style; a tab is of Swagger 2 alone."""
 _OPEN = (AuthScheme(scheme="bearer", option=1), AuthScheme(scheme="none", option=2))
 """Where nothing is known of authentication, a token is sent if its variable is set."""
 
@@ -164,7 +166,8 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
                     cookies += _pairs(parameter, value)
                 case "header" if value is not None:
                     explode = _explodes(parameter)
-                    text = json.dumps(value) if parameter.content else _join(value, ",", _text, explode=explode)
+                    text = _content_of(parameter, value)
+                    text = text or _join(value, _separator(parameter), _text, explode=explode)
                     headers[_header_name(parameter.name)] = header_value(parameter.name, text)
     body = left.pop(call.body_input, None) if call.body else None
     names = [each.property or each.name for each in call.parameters] + [call.body_input] * bool(call.body)
@@ -240,11 +243,20 @@ def _explodes(parameter: Parameter) -> bool:
 
 
 def _join(value: Any, separator: str, encode: Any, *, explode: bool) -> str:
-    """A value as text: entries of a list with a separator, of an object as `name,value` or exploded `name=value`."""
+    """A value as text: entries of a list, names and values of an object, with a separator; exploded `name=value`."""
     if isinstance(value, Mapping):
         entries = ((encode(name), encode(entry)) for name, entry in value.items())
-        return separator.join(f"{name}{'=' if explode else ','}{entry}" for name, entry in entries)
+        return separator.join(f"{name}{'=' if explode else separator}{entry}" for name, entry in entries)
     return separator.join(map(encode, value)) if isinstance(value, list | tuple) else str(encode(value))
+
+
+def _separator(parameter: Parameter) -> str:
+    return _SEPARATORS.get(parameter.style, ",")
+
+
+def _content_of(parameter: Parameter, value: Any) -> str:
+    """A value in the media type of its parameter; empty without one."""
+    return (json.dumps(value) if is_json(parameter.content) else _text(value)) if parameter.content else ""
 
 
 def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
@@ -252,7 +264,7 @@ def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
     name, explode = quote(parameter.name, safe="[]"), _explodes(parameter)
     encode = partial(_encode, safe=_RESERVED_IN_QUERY if parameter.reserved else "")
     if parameter.content:
-        yield f"{name}={encode(json.dumps(value) if is_json(parameter.content) else value)}"
+        yield f"{name}={encode(_content_of(parameter, value))}"
     elif isinstance(value, Mapping | list) and parameter.style == "deepObject":
         yield from _deep(name, value)
     elif isinstance(value, Mapping) and explode:
@@ -260,8 +272,7 @@ def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple) and explode:
         yield from (f"{name}={encode(entry)}" for entry in value)
     else:
-        separator = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}.get(parameter.style, ",")
-        yield f"{name}={_join(value, separator, encode, explode=False)}"
+        yield f"{name}={_join(value, quote(_separator(parameter), safe=','), encode, explode=False)}"
 
 
 def _deep(name: str, value: Any) -> Iterator[str]:
@@ -286,6 +297,8 @@ def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
         raise refuse(name, "must not have a path segment `.` or `..`")
     explode, encode = _explodes(parameter), partial(_encode, safe=_RESERVED_IN_PATH if parameter.reserved else "")
     match parameter.style:
+        case _ if parameter.content:
+            written = encode(_content_of(parameter, value))
         case "label":
             written = "." + _join(value, "." if explode else ",", _encode, explode=explode)
         case "matrix" if explode and isinstance(value, list | Mapping):
@@ -294,7 +307,7 @@ def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
         case "matrix":
             written = f";{quote(name, safe='')}={_join(value, ',', _encode, explode=False)}"
         case _:
-            written = _join(value, ",", encode, explode=explode)
+            written = _join(value, quote(_separator(parameter), safe=","), encode, explode=explode)
     authority = base.find("/", base.find("://") + 3)
     if authority < 0 or place in base[:authority]:
         raise refuse(name, "would be a part of the host, which no input may choose")
@@ -350,7 +363,7 @@ def _field_pairs(field: Parameter, value: Any) -> Iterator[str]:
 
 def _parts(field: Parameter, value: Any) -> list[Any]:
     if isinstance(value, list) and field.explode is False:
-        return [_join(value, ",", _text, explode=False)]
+        return [_join(value, _separator(field), _text, explode=False)]
     return value if isinstance(value, list) and not is_json(field.content) else [value]
 
 

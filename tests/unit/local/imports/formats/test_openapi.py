@@ -582,6 +582,8 @@ def test_parts_of_a_form_have_the_media_types_of_their_encoding():
     lists = {"name": "tags", "in": "formData", "type": "array", "items": {"type": "string"}}
     swagger = {"swagger": "2.0", "host": "api.harbour.example", "paths": berth(parameters=[lists])}
     assert call(swagger, {"body": {"tags": ["a", "b"]}})["body"] == "tags=a,b"
+    tabs = {**swagger, "paths": berth(parameters=[{**lists, "collectionFormat": "tsv"}])}
+    assert call(tabs, {"body": {"tags": ["a", "b"]}})["body"] == "tags=a%09b"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
     "multi": {"style": "form", "explode": True},
     "csv": {"explode": False},
     "ssv": {"style": "spaceDelimited", "explode": False},
+    "tsv": {"style": "tabDelimited", "explode": False},
     "pipes": {"style": "pipeDelimited", "explode": False},
 }
 _MOST_TYPES = 50  # Media types of one body; more are left out
