@@ -74,6 +74,9 @@ def test_a_published_server_prefers_its_remote():
         "protocol": "mcp", "transport": "streamable-http", "url": "https://www.example.com/mcp",
         "auth": [{"scheme": "apiKey", "name": "X-Key", "in": "header"}],
     }  # fmt: skip
+    package, unknown = {"registryType": "npm", "identifier": "x"}, {"registryType": "mcpb", "identifier": "x"}
+    assert published(remotes=remotes[:1], packages=[unknown, package])["command"] == "npx"
+    assert published(remotes=remotes[:1], packages=[unknown])["transport"] == "sse"
 
 
 @pytest.mark.parametrize(

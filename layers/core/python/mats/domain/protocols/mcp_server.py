@@ -211,12 +211,19 @@ def address_transport(url: str) -> str:
 
 
 def published_server(descriptor: Mapping[str, Any]) -> McpServer | str:
-    """The server of a `server.json`: the best remote, else the first package that a known runner starts; or why not."""
-    for each in best_first(descriptor.get("remotes")):
-        if remote := remote_server(_filled_in(each, "url"), _type(each), each.get("headers")):
-            return remote
+    """The server of a `server.json`: the best that can be called of its remotes and packages; or why there is none.
+
+    A remote comes before a package that a known runner starts, and that before a remote over SSE, which is not called.
+    """
+    given = [
+        remote_server(_filled_in(each, "url"), _type(each), each.get("headers"))
+        for each in best_first(descriptor.get("remotes"))
+    ]
+    remotes = [remote for remote in given if remote]
     tried = [_package(to_camel_case(package)) for package in objects(descriptor.get("packages"))]
-    return next((found for found in tried if not isinstance(found, str)), next(iter(tried), ""))
+    called = (remote for remote in remotes if remote.transport != "sse")
+    packages = (found for found in tried if isinstance(found, McpStdio))
+    return next(chain(called, packages, remotes, tried), "")
 
 
 def best_first(remotes: object) -> list[Mapping[str, Any]]:
