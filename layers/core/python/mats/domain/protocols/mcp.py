@@ -13,6 +13,7 @@ from mats.domain.errors import Fault
 from mats.domain.protocols.descriptors import FORMAT, MCP, SERVER, has_tag
 from mats.domain.protocols.mcp_server import (
     McpRemote,
+    McpServer,
     McpStdio,
     address_transport,
     best_first,
@@ -201,13 +202,50 @@ def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
         return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
     if server is None:
         return rejection(where, "must have a `command` with plain arguments, or an http or https `url`")
-    started = f"started by `{' '.join((server.command, *server.args))}`" if isinstance(server, McpStdio) else ""
+    return _of_server(where, name, server, source, entry).finish()
+
+
+def _of_server(where: str, name: str, server: McpServer, source: Source, about: Json, *owners: str) -> ItemDraft:
+    """A draft of a server that is started or reached as a client would, with what is said about it.
+
+    `owners` are addresses that name the owner, for a server without an address of its own.
+    """
+    url = server.url.partition("?")[0] if isinstance(server, McpRemote) else ""
+    reached = (
+        f"started by `{' '.join((server.command, *server.args))}`" if isinstance(server, McpStdio) else f"at {url}"
+    )
+    namespace = source.namespace or namespace_of_url(url, *owners)
     draft = ItemDraft.create(where, "tool", namespace, {SERVER: server_entry(server)}, format=_CONFIG)
     draft.set_text("name", name)
-    draft.set_text("description", text_at(entry, "description") or f"The MCP server {name}, {started or f'at {url}'}.")
+    draft.set_text("description", text_at(about, "description") or f"The MCP server {name}, {reached}.")
     draft.set_endpoint(url)
     draft.set_words("tags", [MCP])
-    return draft.finish()
+    return draft
+
+
+def is_manifest(value: Json) -> bool:
+    """True if a value is the `manifest.json` of an MCP bundle (MCPB, formerly DXT)."""
+    versions = (value_at(value, key) for key in ("manifest_version", "dxt_version"))
+    return any(versions) and isinstance(value_at(value, "server"), Mapping)
+
+
+def manifest_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
+    """The server of a bundle, started as its manifest says. Its tools are described, not registered one by one."""
+    server = server_of(value_at(value, "server", "mcp_config"))
+    if server is None:
+        yield rejection(
+            "server", "must have a `mcp_config` with a `command` and plain arguments: nothing else starts it"
+        )
+        return
+    owners = (text_at(value, "repository", "url"), text_at(value, "homepage"), text_at(value, "author", "url"))
+    draft = _of_server("", text_at(value, "name"), server, source, value, *owners, source.url)
+    draft.set_text("version", text_at(value, "version"))
+    draft.set_text("provider", text_at(value, "author", "name"))
+    described = {"title": text_at(value, "display_name"), "tools": objects(value_at(value, "tools"))}
+    draft.rest |= {key: each for key, each in described.items() if each}
+    if "dirname" in server.inputs:
+        draft.add_note("server", "is started from the bundle's unpacked folder: a call needs `--set dirname=...`")
+    yield draft.finish()
 
 
 def is_tool_list(value: Json) -> bool:
@@ -314,8 +352,9 @@ PROTOCOL = Protocol(
             lambda value: servers_of(value) is not None,
             config_registrations,
         ),
+        Format("mcp-manifest", "an MCP bundle's manifest.json", 45, is_manifest, manifest_registrations),
         Format("mcp-tools", "an MCP tools/list result", 80, is_tool_list, tool_registrations),
     ),
-    searched={_SERVER: frozenset({"tools"}), _CONFIG: frozenset(), _TOOL: frozenset({"outputSchema"})},
+    searched={_SERVER: frozenset({"tools"}), _CONFIG: frozenset({"tools"}), _TOOL: frozenset({"outputSchema"})},
     invocation=invocation,
 )
