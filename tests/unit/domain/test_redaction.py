@@ -45,6 +45,13 @@ ORDINARY = (
         (["--header=X-Any: hunter2"], ["--header=X-Any: {X-Any}"]),
         (["MODE=hunter2"], ["MODE={MODE}"]),
         (["--env=MODE=hunter2"], ["--env=MODE={MODE}"]),
+        (["sh", "-c", "MODE=hunter2 npx -y x --port 3000"], ["sh", "-c", "MODE={MODE} npx -y x --port 3000"]),
+        (
+            ["/bin/bash", "-lc", "A='hunt er2' B=hunter2; export C=hunter2 && x"],
+            ["/bin/bash", "-lc", "A={A} B={B}; export C={C} && x"],
+        ),
+        (["sh", "-c", "A= B=$(hunt er2)\\ hunter2 x"], ["sh", "-c", "A= B={B} x"]),
+        (["x", "-c", "MODE=hunter2 hunter2"], ["x", "-c", "MODE={MODE}"]),
         (["postgresql://me:hunter2@db/x"], ["postgresql://{credentials}@db/x"]),
         (["https://x.example/sse?k=hunter2"], ["https://x.example/sse?k={k}"]),
         (['{"password": "hunter2"}'], ['{"password": "{password}"}']),

@@ -18,6 +18,14 @@ MAX_TEXT = 4_096
 
 _PLACEHOLDER = re.compile(r"\{[A-Za-z][\w.-]*\}")
 _VARIABLE = re.compile(r"([A-Z][A-Z0-9_]*)=(?!=)(.+)", re.DOTALL)
+_SHELL = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k|fi)?sh(?:\.exe)?")
+_SCRIPT = re.compile(r"-[a-z]*c")  # The option of shells before a script
+_ASSIGNMENT = re.compile(
+    r"([\s;&|]*(?:export\s+)?)([A-Za-z_]\w*)=(?!=)"
+    r"""((?:\\.|"(?:\\.|[^"\\])*"?|'[^']*'?|\$\([^()]*\)?|`[^`]*`?|[^\s"'`\\;&|])*)""",
+    re.ASCII | re.DOTALL,
+)
+"""At the start of a script: a variable and its value, which ends at a blank or an operator outside quotes."""
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
 _HEADER = re.compile(r"([A-Za-z][\w-]*): *(\S.*)", re.DOTALL)
 _NAMED_VALUE = re.compile(r"""(?<![\w.])(["']?)([A-Za-z][\w.-]*)\1(\s*[:=]\s*["']?)([^\s"'&,;{}]+)""")
@@ -92,7 +100,7 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
     Each has at most MAX_TEXT characters.
     """
     shown: list[str] = []
-    before = ""
+    before, in_shell = "", False
     for argument in arguments:
         follows_option = before.startswith("-") and "=" not in before and not argument.startswith("-")
         if follows_option and before in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
@@ -100,8 +108,8 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
         elif follows_option and names_secret(before):
             shown.append(_hide(before, argument))
         else:
-            shown.append(_redact(argument))
-        before = argument
+            shown.append(_redact_script(argument) if in_shell and _SCRIPT.fullmatch(before) else _redact(argument))
+        before, in_shell = argument, in_shell or bool(_SHELL.fullmatch(argument))
     return tuple(shown)
 
 
@@ -116,6 +124,16 @@ def redact_prose(text: str) -> str:
     text = _CREDENTIALS.sub("{credentials}", text)
     text = _NAMED_VALUE.sub(lambda found: _redact_named(found) if _PASSWORD.fullmatch(found[4]) else found[0], text)
     return _redact_tokens(_PROSE_BEARER.sub(lambda found: f"{found[1]} {{token}}", text))
+
+
+def _redact_script(script: str) -> str:
+    """A shell's script without values of the variables that it sets before its command."""
+    shown, end = list[str](), 0
+    while found := _ASSIGNMENT.match(script, end):
+        start, name, value = found.groups()
+        shown.append(f"{start}{name}={_hide(name, value) if value else ''}")
+        end = found.end()
+    return "".join((*shown, _redact(script[end:])))
 
 
 def _redact(argument: str) -> str:
