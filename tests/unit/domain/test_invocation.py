@@ -80,6 +80,22 @@ def test_a_published_server_prefers_its_remote():
 
 
 @pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("client=agent-plugin&v=2025-03-26", None),
+        ("readonly&region={region}&in=x-{zone}", "readonly&region=eu&in=x-{zone}"),
+        (f"apiKey=demo&org={SECRET}&{SECRET}&api%5Fkey=demo", "apiKey={apiKey}&org={org}&api%5Fkey={api5Fkey}"),
+    ],
+)
+def test_what_its_publisher_wrote_in_an_address_is_sent_unless_it_looks_secret(query, sent):
+    variables = {"region": {"default": "eu"}, "zone": {}}
+    assert (
+        published(remotes=[{"url": f"{MCP_URL}?{query}", "variables": variables}])["url"]
+        == f"{MCP_URL}?{sent or query}"
+    )
+
+
+@pytest.mark.parametrize(
     ("package", "command"),
     [
         ({"registryType": "npm", "identifier": "@a/b", "version": "1.2"}, "npx -y @a/b@1.2"),

@@ -187,8 +187,12 @@ def _pass_on_variables(line: Sequence[str], names: list[str]) -> Iterator[str]:
 def remote_server(
     url: object, transport: object = None, headers: object = None, auth: tuple[AuthScheme, ...] = (), *, tool: str = ""
 ) -> McpRemote | None:
-    """A server at an http or https address. An unknown transport is what the end of the address says, else HTTP."""
-    given = redaction.redact_url(redaction.name_variables(url)) if isinstance(url, str) else None
+    """A server at an http or https address, with what in its query does not look secret.
+
+    An unknown transport is what the end of the address says, else HTTP.
+    """
+    named = redaction.name_variables(url) if isinstance(url, str) else ""
+    given = redaction.redact_url(named, shown=redaction.public_query(named))
     if given is None:
         return None
     shown = redaction.without_expansions(given)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from mats.domain.text.fence import remove_hidden
 from mats.domain.text.words import split_identifier, word_set, words
@@ -114,7 +114,7 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
 
 
 _PASSWORD = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[^\s{}]{6,}")
-"""A value in prose that may be secret, unlike a word that explains its name."""
+"""A value in prose or a query that may be secret, unlike a word that explains its name."""
 _PROSE_BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=\S*\d)[^\s{}\"']{8,}", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)")
 
@@ -203,6 +203,16 @@ def redact_url(url: str, *, shown: Collection[str] = ()) -> str | None:
         return None
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme.lower()}://{host}{_redact_tokens(parts.path)}{_redact_query(parts.query, shown)}"
+
+
+def public_query(url: str) -> list[str]:
+    """The parts of an address's query whose names and values do not look secret, for `shown` of `redact_url`."""
+    return list(filter(_is_public, url.partition("#")[0].partition("?")[2].split("&")))
+
+
+def _is_public(part: str) -> bool:
+    name, sign, value = map(unquote_plus, part.partition("="))
+    return not names_secret(name) and not _PASSWORD.search(value if sign else name)
 
 
 def _redact_address(address: str) -> str:
