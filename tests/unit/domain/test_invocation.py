@@ -79,6 +79,15 @@ def test_a_published_server_prefers_its_remote():
     assert published(remotes=remotes[:1], packages=[unknown])["transport"] == "sse"
 
 
+def test_authentication_by_an_optional_header_is_an_alternative_to_none():
+    headers = [{"name": "Authorization"}, {"name": "X-Key", "isSecret": True, "isRequired": False}]
+    assert published(remotes=[{"url": MCP_URL, "headers": headers}])["auth"] == [
+        {"scheme": "bearer"},
+        {"scheme": "apiKey", "name": "X-Key", "in": "header", "option": 1},
+        {"scheme": "none", "option": 2},
+    ]
+
+
 @pytest.mark.parametrize(
     ("query", "sent"),
     [
@@ -184,6 +193,9 @@ def test_a_package_is_started_by_its_runner(package, command):
         ({"value": "{a}", "variables": {"a": {}}}, ""),
         ({"value": "{a}", "variables": {"a": {"isRequired": True}}}, "--x {a}"),
         ({"value": "{a}", "variables": {"a": {"default": "eu"}}}, "--x eu"),
+        ({"value": "${A_FOLDER}"}, ""),
+        ({"value": "${A_FOLDER}", "isRequired": True}, "--x {A_FOLDER}"),
+        ({"value": "${A_FOLDER}", "type": "positional", "isRequired": False}, ""),
     ],
 )  # fmt: skip
 def test_a_named_argument_is_there_with_a_value_or_if_it_is_required(argument, words):

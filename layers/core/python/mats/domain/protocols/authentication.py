@@ -104,35 +104,54 @@ def _parse_entry(entry: Mapping[str, Any]) -> AuthScheme | None:
     return AuthScheme(scheme=known, name=_token(name), in_=_place(place), option=number)
 
 
+class _Header(NamedTuple):
+    name: object
+    value: object
+    is_secret: bool = False
+    is_optional: bool = False  # Said to be sent only by those who have it
+
+
 def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str, ...]]:
     """The schemes of a client's headers, and the names of the other headers.
 
-    `headers` is an object of values, or a list of names or of objects with `name`, `value` and `isSecret`. Of a value
-    only its first word counts, if that is an authentication scheme; without one, `Authorization` is a bearer token.
+    `headers` is an object of values, or a list of names or of objects with `name`, `value`, `isSecret` and
+    `isRequired`. Of a value only its first word counts, if that is an authentication scheme; without one,
+    `Authorization` is a bearer token. The schemes of optional headers are alternatives: all of them, fewer, or none.
     """
-    schemes, others = list[AuthScheme](), list[str]()
-    named = ((name, value, False) for name, value in mapping_at(headers).items())
-    for name, value, secret in chain(named, _in_list(headers)):
+    schemes, optional, others = list[AuthScheme](), list[AuthScheme](), list[str]()
+    named = (_Header(name, value) for name, value in mapping_at(headers).items())
+    for name, value, is_secret, is_optional in chain(named, _in_list(headers)):
         if not (header := _token(name)):
             continue
         first = value.split(" ", 1)[0].lower() if isinstance(value, str) and value else "bearer"
         if header.lower() == "authorization" and first in ("bearer", "basic"):
-            schemes.append(AuthScheme(scheme=first))
-        elif secret or names_secret(header):
-            schemes.append(AuthScheme(scheme="apiKey", name=header, in_="header"))
+            scheme = AuthScheme(scheme=first)
+        elif is_secret or names_secret(header):
+            scheme = AuthScheme(scheme="apiKey", name=header, in_="header")
         else:
             others.append(header)
-    return tuple(schemes[:_MAX_SCHEMES]), tuple(others[:_MAX_SCHEMES])
+            continue
+        (optional if is_optional else schemes).append(scheme)
+    fewer = ([*optional[:count]] or [AuthScheme(scheme="none")] for count in range(len(optional[:4]), -1, -1))
+    numbered = (
+        scheme.model_copy(update={"option": number})
+        for number, each in enumerate(fewer if optional else (), start=1)
+        for scheme in each
+    )
+    return (*schemes, *numbered)[:_MAX_SCHEMES], tuple(others[:_MAX_SCHEMES])
 
 
-def _in_list(headers: object) -> Iterator[tuple[object, object, bool]]:
+def _in_list(headers: object) -> Iterator[_Header]:
     for header in headers if isinstance(headers, list | tuple) else ():
         if isinstance(header, str):
             name, _, value = header.partition(":")
-            yield name.strip(), value.strip(), False
+            yield _Header(name.strip(), value.strip())
         elif isinstance(header, Mapping):
-            secret = header.get("isSecret") is True or header.get("is_secret") is True
-            yield header.get("name"), header.get("value"), secret
+            is_secret, is_required = (
+                header.get(camel, header.get(snake))
+                for camel, snake in (("isSecret", "is_secret"), ("isRequired", "is_required"))
+            )
+            yield _Header(header.get("name"), header.get("value"), is_secret is True, is_required is False)
 
 
 def first_option(auth: Iterable[AuthScheme]) -> list[AuthScheme]:

@@ -274,21 +274,25 @@ def _arguments(written: object) -> list[str | None]:
 
 
 def _argument(argument: Mapping[str, Any]) -> list[str | None]:
-    """The words of an argument: none for one that is not required and has no value, and for a switch that is off."""
+    """The words of an argument: none for a switch that is off, and for one that is not required and has no value.
+
+    A variable without a default is no value.
+    """
     name, is_required = _text(argument, "name"), argument.get("isRequired") is True
     value, is_switch = _filled_in(argument, "value") or _text(argument, "default"), argument.get("format") == "boolean"
     hint = (_text(argument, "valueHint") or name).lstrip("-")
+    is_open = redaction.placeholders(shown := redaction.without_expansions(value)) == (shown[1:-1],)
     unknown = f"{{{hint}}}" if re.fullmatch(r"[A-Za-z][\w.-]*", hint) else "{value}"
     if (value and argument.get("isSecret") is True) or (not value and is_required and not is_switch):
         value = unknown
     if not name or argument.get("type") not in ("named", None) or not (argument.get("type") or name.startswith("-")):
-        return [value] if value else []
+        return [value] if value and not (is_open and argument.get("isRequired") is False) else []
     words: list[str | None] = [*name.split(None, 1)]  # some write the value into the name, too
     if value == name or is_switch:
         return words if value in ("true", name) or (is_required and not value) else []
     left = [each for key, each in mapping_at(argument, "variables").items() if f"{{{key}}}" in value]
     if (
-        left
+        (left or (is_open and argument.get("isSecret") is not True))
         and not is_required
         and name not in _PASSES_ON
         and not any(value_at(each, "isRequired") is True for each in left)
