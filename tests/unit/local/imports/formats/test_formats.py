@@ -163,6 +163,7 @@ RUN, ASK = {"command": "uvx", "args": ["a"]}, {"type": "http", "url": "https://x
         ({"experimental": {"modelContextProtocolServers": [{"name": "a", "transport": RUN}]}}, "a"),
         ({"mcpServers": {"a": {**RUN, "enabled": False}, "b": {**ASK, "isActive": False}}}, "-a -b"),
         ({"mcpServers": {"a": {"command": "x", "args": [None]}}}, "!a"),
+        ({"mcpServers": {"a": {"url": "${BASE}/mcp"}, "b": {"url": "${BASE:-https://x.example}/mcp"}}}, "!a b"),
         ({"dxt_version": "0.1", "name": "a", "server": {"mcp_config": RUN}, "tools": [{"name": "b"}]}, ""),
         ({"manifest_version": "0.3", "name": "a", "server": {"type": "node"}, "tools": []}, "!server"),
     ],

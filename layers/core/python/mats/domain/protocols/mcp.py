@@ -43,6 +43,7 @@ from mats.domain.protocols.protocol import (
     to_label,
     value_at,
 )
+from mats.domain.text.redaction import name_variables
 
 REGISTRY_META = "io.modelcontextprotocol.registry/official"
 """The entry of `_meta` in which MCP's registry tells about a server."""
@@ -153,7 +154,7 @@ class ConfiguredServer(NamedTuple):
     def is_called(self) -> bool:
         """True if it says how the server is started or reached."""
         plain = plain_entry(self.entry)
-        return bool(plain["command"] or str(plain["url"]).startswith(("http://", "https://", "$")))
+        return bool(plain["command"] or str(plain["url"]).startswith(("http://", "https://", "$", "{env:")))
 
 
 def servers_of(value: Json) -> list[ConfiguredServer] | None:
@@ -201,6 +202,10 @@ def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
         note = Fault(name, f"is {'disabled' if configured.is_disabled else 'part of the client itself'}; skipped")
         return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
     if server is None:
+        if name_variables(str(plain_entry(entry)["url"])).startswith("{"):
+            return rejection(
+                where, "the `url` begins with a variable: write its scheme and host, such as https://x.com"
+            )
         return rejection(where, "must have a `command` with plain arguments, or an http or https `url`")
     return _of_server(where, name, server, source, entry).finish()
 

@@ -56,8 +56,10 @@ _EXPANSION = re.compile(
 """`${NAME}`, `${env:NAME}`, `$(command)`, `$NAME`, `$env:NAME`, `%NAME%`, backquotes; `%C3%` is a percent-encoding."""
 
 
-_NAMED_EXPANSION = re.compile(r"[$%]+\{?(?:\w+:)?([A-Za-z_][\w.-]*)(?::[-=?+].*)?[}%]?", re.ASCII | re.DOTALL)
-_IN_BRACES = re.compile(r"\$\{(?:[^${}]|\{[^${}]*\})*\}")
+_NAMED_EXPANSION = re.compile(
+    r"[$%]*\{?(?:\w+:)?([A-Za-z_][\w.-]*)(?::[-=]([^{}]*)\}|:[-=?+].*)?[}%]?", re.ASCII | re.DOTALL
+)
+_IN_BRACES = re.compile(r"\$\{(?:[^${}]|\{[^${}]*\})*\}|\{env:\w+\}", re.ASCII)
 
 
 def without_expansions(text: str) -> str:
@@ -66,7 +68,10 @@ def without_expansions(text: str) -> str:
 
 
 def name_variables(text: str) -> str:
-    """The text with `{NAME}` for `${NAME}`, `${env:NAME}`, `${input:NAME}` and `${NAME:-default}`."""
+    """The text with `{NAME}` for `${NAME}`, `${env:NAME}`, `{env:NAME}` and `${input:NAME}`.
+
+    For `${NAME:-default}` it has the default, unless that looks secret or has variables.
+    """
     return _name_all(_IN_BRACES, text)
 
 
@@ -80,7 +85,18 @@ def _name_expansion(found: re.Match[str]) -> str:
     if found[0] in ("${/}", "${pathSeparator}"):
         return "/"
     named = _NAMED_EXPANSION.fullmatch(found[0])
-    return _placeholder(named[1].lstrip("_")) if named else "{value}"
+    if not named:
+        return "{value}"
+    name, default = named.groups()
+    if default is None or names_secret(name) or _looks_secret(default):
+        return _placeholder(name.lstrip("_"))
+    return default
+
+
+def _looks_secret(value: str) -> bool:
+    """True if a value of any name may be secret: like a password, unless it is an address or a path, or a token."""
+    is_password = _PASSWORD.search(value) and not _PLACE.match(value)
+    return len(value) > _MAX_SHOWN or bool(is_password) or _redact(value) != value
 
 
 def is_plain(text: str) -> bool:
@@ -114,7 +130,9 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
 
 
 _PASSWORD = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[^\s{}]{6,}")
-"""A value in prose or a query that may be secret, unlike a word that explains its name."""
+"""A value that may be secret, unlike a word that explains its name."""
+_PLACE = re.compile(r"[a-z]+://|[.~]*/")
+_MAX_SHOWN = 500  # Characters of a value that is shown whatever its name
 _PROSE_BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=\S*\d)[^\s{}\"']{8,}", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)")
 
@@ -212,7 +230,7 @@ def public_query(url: str) -> list[str]:
 
 def _is_public(part: str) -> bool:
     name, sign, value = map(unquote_plus, part.partition("="))
-    return not names_secret(name) and not _PASSWORD.search(value if sign else name)
+    return not names_secret(name) and not _looks_secret(value if sign else name)
 
 
 def _redact_address(address: str) -> str:
