@@ -31,7 +31,8 @@ def test_tokens_are_replaced_wherever_they_stand(token, argument):
 ORDINARY = (
     "-y", "@modelcontextprotocol/server-filesystem@2025.11.25", "/srv/work/a-long-folder-name-2025/x.py",
     "server@sha256:" + "a1" * 32, "git+https://github.com/a/b@" + "a1" * 20, "git+ssh://git@github.com/a/b",
-    "--no-auth", "--port=8080", "{workspace}", "--stdio", "tide-tables==1.4.0", "C:\\tools\\server.exe",
+    "--no-auth", "--port=8080", "--max-tokens=4096", "PORT=80", "TLS=true", '{"tokens": 4096}',
+    "{workspace}", "--stdio", "tide-tables==1.4.0", "C:\\tools\\server.exe",
 )  # fmt: skip
 
 
@@ -45,6 +46,8 @@ ORDINARY = (
         (["--header=X-Any: hunter2"], ["--header=X-Any: {X-Any}"]),
         (["MODE=hunter2"], ["MODE={MODE}"]),
         (["--env=MODE=hunter2"], ["--env=MODE={MODE}"]),
+        (["--password", "1234", "PIN=1234"], ["--password", "{password}", "PIN={PIN}"]),
+        (["--max-tokens", "9" * 20], ["--max-tokens", "{max-tokens}"]),
         (["sh", "-c", "MODE=hunter2 npx -y x --port 3000"], ["sh", "-c", "MODE={MODE} npx -y x --port 3000"]),
         (
             ["/bin/bash", "-lc", "A='hunt er2' B=hunter2; export C=hunter2 && x"],
@@ -57,6 +60,7 @@ ORDINARY = (
         (['{"password": "hunter2"}'], ['{"password": "{password}"}']),
         (["host=db password=hunter2"], ["host=db password={password}"]),
         (["-----BEGIN PRIVATE KEY-----\nhunter2"], ["{secret}"]),
+        *((["--session-timeout", value], ["--session-timeout", value]) for value in ("30", "2.5", "none", "False")),
         *(([argument, "main.py"], [argument, "main.py"]) for argument in ORDINARY),
     ],
 )

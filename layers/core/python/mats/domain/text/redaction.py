@@ -12,6 +12,9 @@ _SECRET_WORDS = word_set(
     "passphrase passwd password pat pwd secret secrets session sig signature token tokens"
 )
 _SWITCHED_OFF = word_set("no skip disable without")
+_PASSWORD_WORDS = word_set("code otp pass passphrase passwd password pat pin pwd secret secrets")
+_HARMLESS = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?|true|false|none|null", re.IGNORECASE)
+"""What is no secret of any name, except that a password may be a number."""
 _MIN_TOKEN = 20
 MAX_TEXT = 4_096
 """Characters of an argument or address that are read; some of the patterns take the square of it in steps."""
@@ -180,8 +183,9 @@ def _redact_text(text: str) -> str:
 
 
 def _redact_named(found: re.Match[str]) -> str:
-    mark, name, between, _ = found.groups()
-    return f"{mark}{name}{mark}{between}{_placeholder(name)}" if names_secret(name) else found[0]
+    mark, name, between, value = found.groups()
+    hidden = _placeholder(name) if names_secret(name) and not _is_harmless(name, value) else value
+    return f"{mark}{name}{mark}{between}{hidden}"
 
 
 def _redact_tokens(text: str) -> str:
@@ -230,7 +234,8 @@ def public_query(url: str) -> list[str]:
 
 def _is_public(part: str) -> bool:
     name, sign, value = map(unquote_plus, part.partition("="))
-    return not names_secret(name) and not _looks_secret(value if sign else name)
+    is_named = names_secret(name) and not _is_harmless(name, value)
+    return not is_named and not _looks_secret(value if sign else name)
 
 
 def _redact_address(address: str) -> str:
@@ -259,8 +264,14 @@ def _redact_query(query: str, shown: Collection[str] = ()) -> str:
 
 
 def _hide(name: str, value: str) -> str:
-    """A placeholder of this name; a value that is one already stays."""
-    return value if _PLACEHOLDER.fullmatch(value) and _redact_tokens(value) == value else _placeholder(name)
+    """A placeholder of this name; a value that is one already, or no secret, stays."""
+    is_placeholder = _PLACEHOLDER.fullmatch(value) and _redact_tokens(value) == value
+    return value if is_placeholder or _is_harmless(name, value) else _placeholder(name)
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    is_password = not _PASSWORD_WORDS.isdisjoint(words(split_identifier(name)))
+    return bool(_HARMLESS.fullmatch(value)) and not (is_password and value[-1:].isdigit())
 
 
 def _placeholder(name: str) -> str:
