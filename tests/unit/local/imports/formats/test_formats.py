@@ -175,6 +175,11 @@ def test_the_servers_of_any_clients_configuration(value: Any, names: str):
     assert all(invocation_of(one.registration) for one in found if one.registration)
 
 
+def test_the_folder_that_a_client_starts_a_command_in_is_noted():
+    (mapped,) = map_value({"mcpServers": {"a": {**RUN, "cwd": "/srv"}}}, Source("x", namespace="com.acme"))
+    assert [note.attribute for note in mapped.notes] == ["cwd"]
+
+
 SCHEMA = {"type": "object", "properties": {"type": {"type": "string"}}}
 UPPER = {"type": "OBJECT", "properties": {"type": {"type": "STRING"}}}
 REFUND = {"name": "refund", "description": "Pay back."}

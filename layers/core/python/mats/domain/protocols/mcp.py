@@ -207,7 +207,10 @@ def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
                 where, "the `url` begins with a variable: write its scheme and host, such as https://x.com"
             )
         return rejection(where, "must have a `command` with plain arguments, or an http or https `url`")
-    return _of_server(where, name, server, source, entry).finish()
+    draft = _of_server(where, name, server, source, entry)
+    if isinstance(server, McpStdio) and text_at(entry, "cwd"):
+        draft.add_note("cwd", "is not kept: a call starts the command in the folder that it is made from")
+    return draft.finish()
 
 
 def _of_server(where: str, name: str, server: McpServer, source: Source, about: Json, *owners: str) -> ItemDraft:
