@@ -12,9 +12,11 @@ _SECRET_WORDS = word_set(
     "passphrase passwd password pat pwd secret secrets session sig signature token tokens"
 )
 _SWITCHED_OFF = word_set("no skip disable without")
-_PASSWORD_WORDS = word_set("code otp pass passphrase passwd password pat pin pwd secret secrets")
+_PASSWORD_WORDS = word_set(
+    "accesskey apikey code credential credentials key keys otp pass passphrase passwd password pat pin pwd secret secrets"
+)
 _HARMLESS = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?|true|false|none|null", re.IGNORECASE)
-"""What is no secret of any name, except that a password may be a number."""
+"""What is no secret of any name, except that a password or a key may be a number."""
 _MIN_TOKEN = 20
 MAX_TEXT = 4_096
 """Characters of an argument or address that are read; some of the patterns take the square of it in steps."""
