@@ -331,6 +331,23 @@ def test_the_variables_of_a_command_are_named_also_if_they_are_not_set():
     assert shown(server, {})["command"] == "MAIL_KEY=$MAIL_KEY serve"
 
 
+def test_what_a_publisher_states_is_sent_unless_another_value_is_given():
+    stated = [{"name": "X-Mode", "value": "fast"}, {"name": "X-Other", "value": "x"}]
+    mcp = {"protocol": "mcp", "stated": stated, "tool": "t"}
+    remote = {**mcp, "transport": "streamable-http", "url": "https://a.com/mcp", "headers": ["X-Mode"]}
+    assert shown(remote, {})["headers"] == {"X-Mode": "fast"}
+    assert shown(remote, {}, values={"X-Mode": "slow"})["headers"] == {"X-Mode": "slow"}
+    server = {
+        **mcp,
+        "transport": "stdio",
+        "command": "serve",
+        "env": ["MODE"],
+        "stated": [{"name": "MODE", "value": "r o"}],
+    }
+    assert shown(server, {})["command"] == "MODE='r o' serve"
+    assert shown(server, {}, environment={"MODE": "rw"})["command"] == "MODE=$MODE serve"
+
+
 BODY = {
     "type": "object", "required": ["id", "title", "owner"], "allOf": [{"required": ["list"]}, {"$ref": "#"}],
     "properties": {

@@ -88,6 +88,20 @@ def test_authentication_by_an_optional_header_is_an_alternative_to_none():
     ]
 
 
+def test_stated_values_of_headers_and_variables_are_kept_unless_they_may_be_secret():
+    headers = [
+        {"name": "X-Mode", "value": "fast"}, {"name": "X-Org", "default": "{org}", "variables": {"org": {}}},
+        {"name": "X-At", "value": "https://{at}/", "variables": {"at": {"default": "eu"}}},
+        {"name": "X-Any", "value": SECRET}, {"name": "X-Hidden", "value": "x", "isSecret": True}, {"name": "X-None"},
+    ]  # fmt: skip
+    kept = [{"name": "X-Mode", "value": "fast"}, {"name": "X-At", "value": "https://eu/"}]
+    found = published(remotes=[{"url": MCP_URL, "headers": headers}])
+    assert (found["stated"], found["headers"]) == (kept, ["X-Mode", "X-Org", "X-At", "X-Any", "X-None"])
+    variables = [{"name": "MODE", "default": "ro"}, {"name": "API_KEY", "value": "x"}]
+    package = {"registryType": "oci", "identifier": "a/b", "environmentVariables": variables}
+    assert published(packages=[package])["stated"] == [{"name": "MODE", "value": "ro"}]
+
+
 @pytest.mark.parametrize(
     ("query", "sent"),
     [

@@ -192,7 +192,8 @@ class Caller:
     def _remote(self, call: McpRemote, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
         from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the MCP SDK
 
-        given = {name: self.values[name] for name in call.headers if name in self.values}
+        stated = {each.name: each.value for each in call.stated}
+        given = {name: value for name, value in {**stated, **self.values}.items() if name in call.headers}
         headers = {name: requests.header_value(name, value) for name, value in given.items()}
         shown_url, secrets = self._address(call, reveal=False)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
@@ -220,9 +221,11 @@ class Caller:
             [requests.fill_in(part, call.inputs, values) for part in (call.command, *call.args)]
             for values in (self.values, requests.hide_secrets(self.values))
         )
-        command = spell_out(" ".join((*(f"{name}=${name}" for name in call.env), shlex.join(shown))))
         given = {name: self.environment[name] for name in call.env if name in self.environment}
-        env = {**get_default_environment(), **given}
+        stated = {each.name: each.value for each in call.stated if each.name in call.env and each.name not in given}
+        named = (f"{name}={shlex.quote(stated[name]) if name in stated else f'${name}'}" for name in call.env)
+        command = spell_out(" ".join((*named, shlex.join(shown))))
+        env = {**get_default_environment(), **stated, **given}
         ask = partial(mcp_session.ask_command, line, timeout_s=self.timeout_s, env=env)
         return _tool_call({"command": command}, arguments, tool, ask)
 

@@ -109,12 +109,14 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def client_configuration(server: McpServer, id: str) -> str:
-    """The JSON, with an empty value for each variable and placeholders in braces for credentials."""
+    """The JSON, with an empty value for each variable that has none, and placeholders in braces for credentials."""
     entry: dict[str, Any]
+    stated = {each.name: each.value for each in server.stated}
     if isinstance(server, McpStdio):
-        entry = {"command": server.command, "args": list(server.args), "env": dict.fromkeys(server.env, "")}
+        env = {name: stated.get(name, "") for name in server.env}
+        entry = {"command": server.command, "args": list(server.args), "env": env}
     else:
-        headers = dict.fromkeys(server.headers, "")
+        headers = {name: stated.get(name, "") for name in server.headers}
         for secret in secrets_of(server.auth):
             if secret.place == "header":
                 headers[secret.name] = f"{secret.prefix}{{token}}" if secret.prefix else ""

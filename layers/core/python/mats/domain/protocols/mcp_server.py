@@ -8,12 +8,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
-from mats.domain.protocols.protocol import Call, Facts, mapping_at, objects, text_at, to_camel_case, value_at
+from mats.domain.protocols.protocol import Call, Compact, Facts, mapping_at, objects, text_at, to_camel_case, value_at
 from mats.domain.text import redaction
 
 Transport = Literal["streamable-http", "sse"]
@@ -23,6 +23,7 @@ _TRANSPORTS = ("streamable-http", "streamable", "streamableHttp", "streamable_ht
 _ADDRESS_ENDS = {"mcp": "streamable-http", "sse": "sse"}
 _ENTRY = frozenset({"command", "args", "env", "url", "auth", "headers"})
 _MAX_ARGUMENTS, _MAX_LINE = 100, 16_000  # Limits of a command in arguments and characters
+_MAX_STATED = 20  # Values, so that the invocation is not too large for all of them
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.*)", re.DOTALL)
 _CONTAINER_RUNNERS = frozenset({"docker", "podman", "nerdctl"})
@@ -39,6 +40,13 @@ _INSTEAD = frozenset({"--from", "--package"})  # Options of runners after which 
 _WORD = re.compile(r"[A-Za-z0-9@][\w./:@+-]*")
 
 
+class StatedValue(Compact):
+    """The value that a publisher states of a variable or a header; none that may be secret is kept."""
+
+    name: str
+    value: str
+
+
 class McpStdio(Call):
     """A server that a command starts, and one of its tools."""
 
@@ -47,6 +55,7 @@ class McpStdio(Call):
     command: str
     args: tuple[str, ...] = ()
     env: tuple[str, ...] = ()  # Names of variables to be set
+    stated: tuple[StatedValue, ...] = ()  # Of variables that are not set
     inputs: tuple[str, ...] = ()  # The names in braces in `command` and `args` to be filled in
     tool: str = ""
 
@@ -63,6 +72,7 @@ class McpRemote(Call):
     url: str
     auth: tuple[AuthScheme, ...] = ()
     headers: tuple[str, ...] = ()
+    stated: tuple[StatedValue, ...] = ()  # Of headers for which no other value is given
     inputs: tuple[str, ...] = ()
     tool: str = ""
 
@@ -219,11 +229,7 @@ def published_server(descriptor: Mapping[str, Any]) -> McpServer | str:
 
     A remote comes before a package that a known runner starts, and that before a remote over SSE, which is not called.
     """
-    given = [
-        remote_server(_filled_in(each, "url"), _type(each), each.get("headers"))
-        for each in best_first(descriptor.get("remotes"))
-    ]
-    remotes = [remote for remote in given if remote]
+    remotes = list(filter(None, map(_remote, best_first(descriptor.get("remotes")))))
     tried = [_package(to_camel_case(package)) for package in objects(descriptor.get("packages"))]
     called = (remote for remote in remotes if remote.transport != "sse")
     packages = (found for found in tried if isinstance(found, McpStdio))
@@ -233,6 +239,30 @@ def published_server(descriptor: Mapping[str, Any]) -> McpServer | str:
 def best_first(remotes: object) -> list[Mapping[str, Any]]:
     """The remotes of a `server.json`, those of better transports first."""
     return sorted(objects(remotes), key=lambda each: (*_TRANSPORTS, _type(each)).index(_type(each)))
+
+
+def _remote(remote: Mapping[str, Any]) -> McpRemote | None:
+    found = remote_server(_filled_in(remote, "url"), _type(remote), remote.get("headers"))
+    return found and found.model_copy(update={"stated": _stated_values(remote.get("headers"), found.headers)})
+
+
+def _stated_values(written: object, names: Sequence[str]) -> tuple[StatedValue, ...]:
+    """The values of variables or headers of these names: of those that are not secret and leave nothing open."""
+    filled = (
+        (_text(each, "name"), _filled_in(each, "value") or _text(each, "default"), each) for each in objects(written)
+    )
+    found = (
+        StatedValue(name=name, value=value)
+        for name, value, each in filled
+        if name in names and not (each.get("isSecret") or each.get("is_secret")) and _is_whole(value)
+        if redaction.is_public(name, value)
+    )
+    return tuple(islice(found, _MAX_STATED))
+
+
+def _is_whole(value: str) -> bool:
+    is_sent = value.isascii() and value.isprintable()
+    return bool(value) and is_sent and not redaction.placeholders(redaction.without_expansions(value))
 
 
 def _type(remote: Mapping[str, Any]) -> str:
@@ -264,7 +294,9 @@ def _package(package: Mapping[str, Any]) -> McpStdio | str:
     unversioned = {str(part).rpartition(separator)[0] for part in runtime}
     if not ({identifier, name} & {*runtime, *unversioned} or _INSTEAD & {*runtime[:-1]}):
         line.append(name)
-    return stdio_server(runner, [*line, *own], env) or "is not called: its arguments are not all short and plain texts"
+    if not (found := stdio_server(runner, [*line, *own], env)):
+        return "is not called: its arguments are not all short and plain texts"
+    return found.model_copy(update={"stated": _stated_values(package.get("environmentVariables"), found.env)})
 
 
 def _arguments(written: object) -> list[str | None]:

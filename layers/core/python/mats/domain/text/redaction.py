@@ -13,7 +13,8 @@ _SECRET_WORDS = word_set(
 )
 _SWITCHED_OFF = word_set("no skip disable without")
 _PASSWORD_WORDS = word_set(
-    "accesskey apikey code credential credentials key keys otp pass passphrase passwd password pat pin pwd secret secrets"
+    "accesskey apikey code credential credentials key keys otp pass passphrase passwd password pat pin pwd secret "
+    "secrets"
 )
 _HARMLESS = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?|true|false|none|null", re.IGNORECASE)
 """What is no secret of any name, except that a password or a key may be a number."""
@@ -231,13 +232,14 @@ def redact_url(url: str, *, shown: Collection[str] = ()) -> str | None:
 
 def public_query(url: str) -> list[str]:
     """The parts of an address's query whose names and values do not look secret, for `shown` of `redact_url`."""
-    return list(filter(_is_public, url.partition("#")[0].partition("?")[2].split("&")))
+    parts = (part.partition("=") for part in url.partition("#")[0].partition("?")[2].split("&"))
+    named = (("".join(each), unquote_plus(each[0]), unquote_plus(each[2] if each[1] else each[0])) for each in parts)
+    return [part for part, name, value in named if is_public(name, value)]
 
 
-def _is_public(part: str) -> bool:
-    name, sign, value = map(unquote_plus, part.partition("="))
-    is_named = names_secret(name) and not _is_harmless(name, value)
-    return not is_named and not _looks_secret(value if sign else name)
+def is_public(name: str, value: str) -> bool:
+    """True if neither the name nor the value looks secret."""
+    return not (names_secret(name) and not _is_harmless(name, value)) and not _looks_secret(value)
 
 
 def _redact_address(address: str) -> str:
