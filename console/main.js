@@ -30,7 +30,7 @@ function parseAddress() {
 }
 
 async function route() {
-  if (signInByLink()) nameSignButton(); // also in a tab that shows the console already
+  if (signInByLink()) showSignButton(true); // also in a tab that shows the console already
   const address = location.hash;
   const { name, params } = parseAddress();
   const page = PAGES[name];
@@ -64,6 +64,7 @@ async function route() {
 async function askToSignIn() {
   const heading = main.querySelector("h1");
   if (token.get() || !(await hasRegistry()) || !heading?.isConnected) return; // another page may be shown by now
+  showSignButton(true);
   heading.after(h("p", { class: "notice", id: "sign-first" }, "Sign in first: previewing and saving need a token. ",
     h("button", { type: "button", onclick: toggleSignIn }, "Sign in now")));
 }
@@ -87,14 +88,15 @@ async function toggleSignIn() {
   if (token.get()) signOut();
   else if (!(await signIn())) return;
   clearAnswer();
-  nameSignButton();
+  showSignButton(true);
   if (token.get()) document.getElementById("sign-first")?.remove();
   if (token.get() && shown?.hasInput) return; // what is typed stays, and can be sent now
   shown = null;
   await route();
 }
 
-function nameSignButton() {
+function showSignButton(isNeeded) {
+  button.hidden = !(isNeeded || token.get());
   button.textContent = token.get() ? "Sign out" : "Sign in";
 }
 
@@ -120,7 +122,7 @@ function step(by) {
 button.addEventListener("click", toggleSignIn);
 onRefusal(() => {
   token.set(null);
-  nameSignButton();
+  showSignButton(true);
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // its address is not a page
@@ -129,6 +131,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 document.addEventListener("keydown", onKey);
 addEventListener("hashchange", route);
 const problem = await finishSignIn();
-nameSignButton();
+showSignButton(Boolean(problem));
 await route();
+if (await hasRegistry().catch(() => false)) showSignButton(true); // its changes need a token
 if (problem) main.prepend(h("p", { class: "notice bad", role: "alert" }, problem));
