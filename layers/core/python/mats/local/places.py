@@ -15,7 +15,7 @@ from mats.local.access import PLACE, Place, to_starlette
 from mats.local.console import api
 
 OPEN = frozenset({"/", "/docs", "/healthz", "/openapi.json"})
-"""What needs no token, beside the files of the release."""
+"""Paths that need no token; files of the release need none, either."""
 _FIXED = OPEN | {"/metrics"}  # Paths beside those of endpoints, or open ones
 _FOLDERS = ("/console/", "/docs/assets/", "/static/")
 """Files of the release: the same for every registry, and open."""

@@ -117,8 +117,9 @@ def faults_of(
     required = schema["required"] if _are_names(schema.get("required")) else []
     for name in dict.fromkeys((*required, *(name for name in value if name in properties))):
         inner, own = properties.get(name), (*path, name)
-        is_null = name in value and not _is_text(own, texts) and _allows_null(inner, whole)
-        is_absent = value.get(name) is None and not is_null
+        is_absent = value.get(name) is None and (
+            name not in value or _is_text(own, texts) or not _allows_null(inner, whole)
+        )
         if is_absent and (name not in required or (isinstance(inner, dict) and inner.get("readOnly") is True)):
             continue
         found = list(faults_of(_ABSENT if is_absent else value[name], inner, whole, own, seen, texts=texts))
@@ -168,12 +169,14 @@ def _wrong_type(value: object, schema: Mapping[str, Any], path: Sequence[str | i
     return f"must be of type {' or '.join(map(str, named))}, not {found}"
 
 
-_BOUNDS: Sequence[tuple[str, Callable[[Any, Any], bool], str]] = (
+_Bounds: TypeAlias = Sequence[tuple[str, Callable[[Any, Any], bool], str]]
+"""Keywords, each with the test of a value against its bound, and the message of a value that fails."""
+_BOUNDS: _Bounds = (
     ("minimum", operator.ge, "must be at least {}"), ("maximum", operator.le, "must be at most {}"),
     ("exclusiveMinimum", operator.gt, "must be more than {}"),
     ("exclusiveMaximum", operator.lt, "must be less than {}"),
 )  # fmt: skip
-_LENGTHS: Sequence[tuple[str, Callable[[Any, Any], bool], str]] = (
+_LENGTHS: _Bounds = (
     ("minLength", operator.ge, "must have at least {} characters"),
     ("maxLength", operator.le, "must have at most {} characters"),
 )
@@ -192,10 +195,8 @@ def _out_of_bounds(value: object, schema: Mapping[str, Any]) -> str:
     return _first_broken(value, _BOUNDS, schema) if _is_number(value) else ""
 
 
-def _first_broken(
-    measured: Any, bounds: Sequence[tuple[str, Callable[[Any, Any], bool], str]], schema: Mapping[str, Any]
-) -> str:
-    """What the first bound says that does not hold; empty if all hold."""
+def _first_broken(measured: Any, bounds: _Bounds, schema: Mapping[str, Any]) -> str:
+    """The message of the first bound that a value breaks; empty if it breaks none."""
     stated = ((schema.get(keyword), holds, message) for keyword, holds, message in bounds)
     return next((message.format(n) for n, holds, message in stated if _is_number(n) and not holds(measured, n)), "")
 

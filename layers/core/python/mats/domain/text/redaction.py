@@ -17,7 +17,7 @@ _PASSWORD_WORDS = word_set(
     "secrets"
 )
 _HARMLESS = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?|true|false|none|null", re.IGNORECASE)
-"""What is no secret of any name, except that a password or a key may be a number."""
+"""Values that are not hidden, except under the name of a password or a key, which may be a number."""
 _MIN_TOKEN = 20
 MAX_TEXT = 4_096
 """Characters of an argument or address that are read; some of the patterns take the square of it in steps."""
