@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import cycle
 from pathlib import Path
 from zlib import crc32
 
@@ -135,30 +136,32 @@ def rated_rivals(opened: OpenSet) -> Iterator[Comparison]:
         yield from compare_all(asked, Part.OWN, "provider named, others rated", dataset.name, is_first)
 
 
-def _matches(discover: Discover, text: str, right: Collection[str] = ()) -> float:
+def _matches(discover: Discover, query: JudgedQuery) -> float:
     """1 if what is first is a match, and none of the right ones."""
-    answer = discover.answer(Query.parse({"query": text[-LONGEST_QUERY:]}))
-    return float(answer.verdict is Verdict.MATCH and answer.results[0].id not in right)
+    answer = discover.answer(Query.parse({"query": query.text[-LONGEST_QUERY:]}))
+    return float(answer.verdict is Verdict.MATCH and answer.results[0].id not in query.relevant)
+
+
+def _no_match(opened: OpenSet, what: str, queries: Sequence[JudgedQuery]) -> Iterator[Comparison]:
+    """Answers in which nothing wrong is a match."""
+    arms = opened.arms.only("products")
+    for without in arms.without.values():
+        pairs = [(1 - _matches(arms.whole, each), 1 - _matches(without, each)) for each in queries]
+        yield compare("products", Part.OWN, what, opened.dataset.name, pairs)
 
 
 def absent_products(opened: OpenSet) -> Iterator[Comparison]:
     """Judged queries to be done in a product, which must not be a match of others, and without it, where one stays."""
-    arms = opened.arms.only("products")
-    queries = requests.draw(opened.dataset.queries, requests.MADE)
-
+    arms, names = opened.arms.only("products"), cycle(requests.ELSEWHERE)
+    drawn = requests.draw(opened.dataset.queries, requests.MADE)
+    plain = [replace(each, relevant=frozenset()) for each in drawn]  # Nothing is right in a product that is not here
     for without in arms.without.values():
-        plain = [(_matches(arms.whole, each.text), _matches(without, each.text)) for each in queries]
-        yield compare("products", Part.SILENT, "judged queries: a match", opened.dataset.name, plain)
-        names = requests.ELSEWHERE
-        asked = [requests.to_be_done_in(names[n % len(names)], each.text, n) for n, each in enumerate(queries)]
-        pairs = [(1 - _matches(arms.whole, text), 1 - _matches(without, text)) for text in asked]
-        yield compare("products", Part.OWN, "in a product that is not here: no match", opened.dataset.name, pairs)
-        others = requests.with_another_provider(opened.dataset)
-        pairs = [
-            (1 - _matches(arms.whole, each.text, each.relevant), 1 - _matches(without, each.text, each.relevant))
-            for each in others
-        ]
-        yield compare("products", Part.OWN, "in a product that has another: no match", opened.dataset.name, pairs)
+        pairs = [(_matches(arms.whole, each), _matches(without, each)) for each in plain]
+        yield compare("products", Part.SILENT, "judged queries: a match", opened.dataset.name, pairs)
+    absent = [replace(each, text=requests.to_be_done_in(next(names), each.text, n)) for n, each in enumerate(plain)]
+    yield from _no_match(opened, "in a product that is not here: no match", absent)
+    others = requests.with_another_provider(opened.dataset)
+    yield from _no_match(opened, "in a product that has another: no match", others)
 
 
 def attributes(opened: OpenSet) -> Iterator[Comparison]:
@@ -168,13 +171,7 @@ def attributes(opened: OpenSet) -> Iterator[Comparison]:
         each for queries, product in named for each in requests.with_attribute(queries, product) if each.relevant
     ]
     yield from opened.own("products", "a product before a noun: right first", queries)
-    arms = opened.arms.only("products")
-    for without in arms.without.values():
-        pairs = [
-            (1 - _matches(arms.whole, each.text, each.relevant), 1 - _matches(without, each.text, each.relevant))
-            for each in queries
-        ]
-        yield compare("products", Part.OWN, "a product before a noun: no wrong match", opened.dataset.name, pairs)
+    yield from _no_match(opened, "a product before a noun: no wrong match", queries)
 
 
 def lessons(opened: OpenSet) -> Iterator[Comparison]:

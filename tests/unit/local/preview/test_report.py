@@ -151,7 +151,7 @@ def test_hidden_capabilities_do_not_come_before():
 
 def test_without_an_owners_example_fewer_examples_are_the_owners():
     enrichment = Enrichment(positive_examples=("a", "b", "c"))
-    profile = a_profile(examples=["a", "b"]).model_copy(update={"enrichment": enrichment})
+    profile = a_profile(examples=["a", "b"], enrichment=enrichment)
     for example, left, by_owner in (("a", ("b", "c"), 1), ("c", ("a", "b"), 2), ("d", ("a", "b", "c"), 2)):
         bare = without_example(profile, example)
         assert (bare.enrichment.positive_examples, bare.owner_examples) == (left, by_owner)

@@ -24,7 +24,7 @@ from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossibl
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
-from mats.domain.protocols.mcp_server import McpRemote, McpStdio
+from mats.domain.protocols.mcp_server import McpRemote, McpStdio, values_of
 from mats.domain.protocols.openapi import HttpCall, media_type_of
 from mats.domain.protocols.openapi_document import FORM, MULTIPART
 from mats.domain.protocols.protocol import text_at
@@ -192,8 +192,8 @@ class Caller:
     def _remote(self, call: McpRemote, arguments: Mapping[str, Any], tool: str) -> PreparedCall:
         from mats.client import mcp_session, requests  # noqa: PLC0415 - loads the MCP SDK
 
-        stated = {each.name: each.value for each in call.stated}
-        given = {name: value for name, value in {**stated, **self.values}.items() if name in call.headers}
+        values = {**values_of(call.stated), **self.values}
+        given = {name: value for name, value in values.items() if name in call.headers}
         headers = {name: requests.header_value(name, value) for name, value in given.items()}
         shown_url, secrets = self._address(call, reveal=False)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
@@ -222,7 +222,9 @@ class Caller:
             for values in (self.values, requests.hide_secrets(self.values))
         )
         given = {name: self.environment[name] for name in call.env if name in self.environment}
-        stated = {each.name: each.value for each in call.stated if each.name in call.env and each.name not in given}
+        stated = {
+            name: value for name, value in values_of(call.stated).items() if name in call.env and name not in given
+        }
         named = (f"{name}={shlex.quote(stated[name]) if name in stated else f'${name}'}" for name in call.env)
         command = spell_out(" ".join((*named, shlex.join(shown))))
         env = {**get_default_environment(), **stated, **given}

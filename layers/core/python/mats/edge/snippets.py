@@ -22,7 +22,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of, variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
-from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio
+from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio, values_of
 from mats.domain.protocols.openapi import HttpCall, media_type_of
 from mats.domain.protocols.openapi_document import FORM, MULTIPART
 from mats.domain.protocols.protocol import mapping_at, namespace_of_url, value_at
@@ -111,7 +111,7 @@ def _join_names(names: Sequence[str]) -> str:
 def client_configuration(server: McpServer, id: str) -> str:
     """The JSON, with an empty value for each variable that has none, and placeholders in braces for credentials."""
     entry: dict[str, Any]
-    stated = {each.name: each.value for each in server.stated}
+    stated = values_of(server.stated)
     if isinstance(server, McpStdio):
         env = {name: stated.get(name, "") for name in server.env}
         entry = {"command": server.command, "args": list(server.args), "env": env}

@@ -69,7 +69,7 @@ def _differences(shown: Profile, item: Item, assigned: Assigned) -> Iterator[dic
 def _fields(profile: Profile) -> Mapping[str, str]:
     if profile.source is None:
         return {}
-    examples = list(profile.enrichment.positive_examples[: profile.owner_examples])
+    examples = list(profile.examples_by_owner)
     said = {"title": profile.source.title, "description": profile.source.description, "examples": examples}
     values = {**profile.model_dump(mode="json"), **said}
     shown = {name: values[name] or "" for name in _COMPARED}

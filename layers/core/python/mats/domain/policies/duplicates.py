@@ -52,7 +52,7 @@ def find_echoes(request: str, profiles: Iterable[Profile]) -> list[int]:
     """The positions of the profiles that repeat the request, in any field and order; a short one as an example."""
     asked = set(map(stem, content_words(request)))
     if len(asked) < FEWEST:
-        owners = [profile.enrichment.positive_examples[: profile.owner_examples] for profile in profiles]
+        owners = [profile.examples_by_owner for profile in profiles]
         said = [any(asked == set(map(stem, content_words(example))) for example in examples) for examples in owners]
         return [position for position, is_asked in enumerate(said) if asked and is_asked]
     return [position for position, profile in enumerate(profiles) if _repeats(asked, profile)]

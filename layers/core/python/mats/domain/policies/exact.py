@@ -59,7 +59,9 @@ class Exact(Policy):
             before = pool.marks.get(id, UNMARKED).exact
             pool = pool.mark([id], exact=max(exact, before or exact))
         asked = fold(pool.ask.text)
-        return pool.mark([each.id for each in pool.profiles if asked and asked in _examples(each)], quoted=True)
+        return pool.mark(
+            [each.id for each in pool.profiles if asked and asked in map(fold, each.examples_by_owner)], quoted=True
+        )
 
     def shift(
         self, candidates: Sequence[Candidate], evidence: Found | None, ask: Ask, scoring: Scoring
@@ -89,12 +91,6 @@ def _as_match(result: Result, match: float) -> Result:
     marks = result.candidate.marks
     is_asked = marks.exact or (marks.quoted and not marks.new)
     return replace(result, relevance=max(result.relevance, match)) if is_asked else result
-
-
-def _examples(profile: Profile) -> list[str]:
-    """The examples of the owner, folded."""
-    examples = profile.enrichment.positive_examples
-    return [*map(fold, examples[: profile.owner_examples] if profile.enriched else examples)]
 
 
 def exactness(text: str, profile: Profile) -> Exactness | None:

@@ -60,7 +60,7 @@ def worst(reasons: Iterable[Reason]) -> ChangeClass:
 
 def contract_of(profile: Profile) -> Contract:
     """What callers of this version rely on, by its owner's words alone."""
-    by_owner = {"positive_examples": profile.enrichment.positive_examples[: profile.owner_examples]}
+    by_owner = {"positive_examples": profile.examples_by_owner}
     raw = profile.model_copy(update={"enriched": False, "enrichment": profile.enrichment.model_copy(update=by_owner)})
     call = json.loads(profile.invocation) if profile.invocation else {}
     return Contract(
@@ -228,13 +228,13 @@ _GRAVE = word_set(
 
 def _details(call: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
     """What a caller sends beside inputs, the values that inputs suggest, and texts other than the description."""
-    source, examples = profile.source, profile.enrichment.positive_examples[: profile.owner_examples]
+    source = profile.source
     yield from ((f"{_SENT}{kind} {name}", "") for kind in ("env", "headers") for name in call.get(kind) or ())
     for name, text in {
         "its title": source.title if source else "",
         "inputs and outputs": source.parameter_text if source else "",
         "itself and its provider": source.other if source else "",
-        "when to use it": " ".join(examples),
+        "when to use it": " ".join(profile.examples_by_owner),
     }.items():
         yield f"{_SAYS}{name}", clip(text, _MAX_TEXT)
     for path, node in sorted(_nodes(profile.input_schema), key=itemgetter(0)):

@@ -226,6 +226,12 @@ class Profile(_Frozen):
         return self.kind
 
     @property
+    def examples_by_owner(self) -> tuple[str, ...]:
+        """The example requests that the owner wrote, without those of the writer."""
+        examples = self.enrichment.positive_examples
+        return examples[: self.owner_examples] if self.enriched else examples
+
+    @property
     def is_rated(self) -> bool:
         """True if operators gave it trust, high or low, or verified its provider."""
         return self.trust is not None or self.provider_verified

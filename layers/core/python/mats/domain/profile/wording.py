@@ -36,11 +36,10 @@ class Wording:
     @classmethod
     def of(cls, profile: Profile) -> "Wording":
         """The wording of a profile; cached by its text."""
-        source, examples = profile.source or SourceText(), profile.enrichment.positive_examples
-        if profile.enriched:
-            examples = examples[: profile.owner_examples]
-        rest = (source.parameter_names, source.parameter_text, source.other, *profile.tags, *examples)
-        return _wording(profile.name, source.description[:_READ], " ".join(rest)[:_READ])
+        source = profile.source or SourceText()
+        texts = (source.parameter_names, source.parameter_text, source.other)
+        rest = " ".join((*texts, *profile.tags, *profile.examples_by_owner))
+        return _wording(profile.name, source.description[:_READ], rest[:_READ])
 
     def describes_the_same(self, other: "Wording", least: float = SIMILARITY) -> bool:
         """True if the descriptions are nearly the same, be it with other spaces."""

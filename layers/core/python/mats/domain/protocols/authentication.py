@@ -107,7 +107,7 @@ def _parse_entry(entry: Mapping[str, Any]) -> AuthScheme | None:
 class _Header(NamedTuple):
     name: object
     value: object
-    is_secret: bool = False
+    hidden: bool = False
     is_optional: bool = False  # Said to be sent only by those who have it
 
 
@@ -120,13 +120,13 @@ def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str,
     """
     schemes, optional, others = list[AuthScheme](), list[AuthScheme](), list[str]()
     named = (_Header(name, value) for name, value in mapping_at(headers).items())
-    for name, value, is_secret, is_optional in chain(named, _in_list(headers)):
+    for name, value, hidden, is_optional in chain(named, _in_list(headers)):
         if not (header := _token(name)):
             continue
         first = value.split(" ", 1)[0].lower() if isinstance(value, str) and value else "bearer"
         if header.lower() == "authorization" and first in ("bearer", "basic"):
             scheme = AuthScheme(scheme=first)
-        elif is_secret or names_secret(header):
+        elif hidden or names_secret(header):
             scheme = AuthScheme(scheme="apiKey", name=header, in_="header")
         else:
             others.append(header)
@@ -147,11 +147,13 @@ def _in_list(headers: object) -> Iterator[_Header]:
             name, _, value = header.partition(":")
             yield _Header(name.strip(), value.strip())
         elif isinstance(header, Mapping):
-            is_secret, is_required = (
-                header.get(camel, header.get(snake))
-                for camel, snake in (("isSecret", "is_secret"), ("isRequired", "is_required"))
-            )
-            yield _Header(header.get("name"), header.get("value"), is_secret is True, is_required is False)
+            is_required = header.get("isRequired", header.get("is_required"))
+            yield _Header(header.get("name"), header.get("value"), is_secret(header), is_required is False)
+
+
+def is_secret(input: Mapping[str, Any]) -> bool:
+    """True if a `server.json`, of today's format or the one before, says that an input of a server is a secret."""
+    return True in (input.get("isSecret"), input.get("is_secret"))
 
 
 def first_option(auth: Iterable[AuthScheme]) -> list[AuthScheme]:

@@ -7,12 +7,12 @@ It is read from what an importer or an owner wrote into a descriptor: `server`, 
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
-from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers
+from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers, is_secret
 from mats.domain.protocols.protocol import Call, Compact, Facts, mapping_at, objects, text_at, to_camel_case, value_at
 from mats.domain.text import redaction
 
@@ -45,6 +45,10 @@ class StatedValue(Compact):
 
     name: str
     value: str
+
+
+def values_of(stated: Iterable[StatedValue]) -> dict[str, str]:
+    return {each.name: each.value for each in stated}
 
 
 class McpStdio(Call):
@@ -254,7 +258,7 @@ def _stated_values(written: object, names: Sequence[str]) -> tuple[StatedValue, 
     found = (
         StatedValue(name=name, value=value)
         for name, value, each in filled
-        if name in names and not (each.get("isSecret") or each.get("is_secret")) and _is_whole(value)
+        if name in names and not is_secret(each) and _is_whole(value)
         if redaction.is_public(name, value)
     )
     return tuple(islice(found, _MAX_STATED))
@@ -315,7 +319,7 @@ def _argument(argument: Mapping[str, Any]) -> list[str | None]:
     hint = (_text(argument, "valueHint") or name).lstrip("-")
     is_open = redaction.placeholders(shown := redaction.without_expansions(value)) == (shown[1:-1],)
     unknown = f"{{{hint}}}" if re.fullmatch(r"[A-Za-z][\w.-]*", hint) else "{value}"
-    if (value and argument.get("isSecret") is True) or (not value and is_required and not is_switch):
+    if (value and is_secret(argument)) or (not value and is_required and not is_switch):
         value = unknown
     if not name or argument.get("type") not in ("named", None) or not (argument.get("type") or name.startswith("-")):
         return [value] if value and not (is_open and argument.get("isRequired") is False) else []
@@ -324,7 +328,7 @@ def _argument(argument: Mapping[str, Any]) -> list[str | None]:
         return words if value in ("true", name) or (is_required and not value) else []
     left = [each for key, each in mapping_at(argument, "variables").items() if f"{{{key}}}" in value]
     if (
-        (left or (is_open and argument.get("isSecret") is not True))
+        (left or (is_open and not is_secret(argument)))
         and not is_required
         and name not in _PASSES_ON
         and not any(value_at(each, "isRequired") is True for each in left)
@@ -339,7 +343,7 @@ def _filled_in(entry: Mapping[str, Any], key: str) -> str:
     """A text whose `{variables}` with a default that is no secret have it."""
     text = _text(entry, key)
     for name, variable in mapping_at(entry, "variables").items():
-        public = isinstance(variable, Mapping) and variable.get("isSecret") is not True
+        public = isinstance(variable, Mapping) and not is_secret(variable)
         if public and (known := _text(variable, "value", "default")):
             text = text.replace(f"{{{name}}}", known)
         if len(text) > redaction.MAX_TEXT:

@@ -142,7 +142,7 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
 
 
 _FIRST_SEARCH = 'search "count the rows of a table in my SQLite file"'
-_FIRST_IMPORT = "import FILE, as the registry is empty"
+_FIRST_IMPORT = "import FILE  # nothing is registered yet"
 
 
 def _address(listener: socket.socket) -> str:

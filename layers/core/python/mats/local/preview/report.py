@@ -50,7 +50,7 @@ def without_example(profile: Profile, example: str) -> Profile:
     """The profile as another request of this kind finds it: an example matches its own request word for word."""
     examples = profile.enrichment.positive_examples
     others = tuple(text for text in examples if text != example)
-    by_owner = sum(text != example for text in examples[: profile.owner_examples])
+    by_owner = sum(text != example for text in profile.examples_by_owner)
     enrichment = profile.enrichment.model_copy(update={"positive_examples": others})
     return profile.model_copy(update={"enrichment": enrichment, "owner_examples": by_owner})
 
