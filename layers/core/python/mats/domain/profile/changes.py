@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mats.domain.capability.registration import Registration
-from mats.domain.capability.suspicion import JUDGEMENTS, WRITTEN
+from mats.domain.capability.suspicion import INSTRUCTIONS, JUDGEMENTS, WRITTEN
 from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import Contract, Profile, profile_of
@@ -133,7 +133,12 @@ def compare(before: Contract, after: Contract, similarity: float | None = None, 
     reasons += [*_reach(before, after, own), *_deeds(before, after), *_interface(before.inputs, after.inputs)]
     reasons += _particulars(before, after)
     known = {_reason_of(flag) for flag in before.flags}
-    reasons += [Reason(_DANGEROUS, f"its text {flag}") for flag in after.flags if _reason_of(flag) not in known]
+    reworded = (before.text, before.details) != (after.text, after.details)
+    reasons += [
+        Reason(_DANGEROUS, f"its text {flag}")
+        for flag in after.flags
+        if _reason_of(flag) not in known or (reworded and f": {INSTRUCTIONS}]" not in flag)
+    ]
     if similarity is not None and similarity < LEAST_SIMILAR:
         reasons.append(Reason(_DANGEROUS, f"its meaning moved: similarity {similarity:.2f}, below {LEAST_SIMILAR}"))
     if not reasons and changed:
@@ -267,7 +272,7 @@ def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
         most = (1 - _NEAR) * (min(count, _MAX_COUNTED) if is_input else count)
         if len(_stems_of(text) - said - (set() if is_input else inputs)) > most:
             about = f"input {_quote(path)}" if is_input else name.removeprefix(_SAYS)
-            yield Reason(_DANGEROUS, f"what it says of {about} is something else")
+            yield Reason(_DANGEROUS, f"of {about}, more than a quarter of the words are new")
     now = {word for text in (after.text, *after.details.values()) for word in content_words(text)}
     if grave := sorted(word for word in now if stem(word) in _GRAVE_STEMS - said):
         yield Reason(_DANGEROUS, f"it speaks of {_quote(', '.join(grave))} now")
