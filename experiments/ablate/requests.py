@@ -9,6 +9,7 @@ from string import ascii_lowercase
 
 from mats.domain.capability.capability import Id
 from mats.domain.protocols.descriptors import title_of
+from mats.domain.protocols.operation_words import spoken_operation
 from mats.domain.text.words import STOP_WORDS, content_words, first_sentence, split_identifier
 from mats.evaluation.data.datasets import Dataset, JudgedQuery
 
@@ -16,6 +17,7 @@ SEED = 7
 MADE = 150  # Requests of each sort, at most
 _LONG = 7  # Letters from which on a word can be misspelt and still be recognised
 _WORD = re.compile(rf"[a-zA-Z]{{{_LONG},}}")
+_GIVES = re.compile(r"(list the|get an?) (.+?)(?: of | in |$)")
 _PLAIN = 20  # Requests over a registry of one product
 ELSEWHERE = ("Workday", "Dropbox", "Microsoft Teams", "Zendesk", "Trello")  # Products that few sets have
 
@@ -112,6 +114,16 @@ def with_provider(dataset: Dataset) -> list[JudgedQuery]:
 
 
 _DETERMINER = re.compile(r"\b(?:an?|the|my|our|all|every|each|new) (?=[a-z])")
+
+
+def one_or_several(dataset: Dataset) -> list[JudgedQuery]:
+    """Requests for what operations give: `which bans are there?`, `show this ban`; right is whatever gives it."""
+    given: defaultdict[str, set[Id]] = defaultdict(set)
+    for item in dataset.registrations:
+        if found := _GIVES.match(spoken_operation(item)):
+            text = f"which {found[2]} are there?" if found[1] == "list the" else f"show this {found[2]}"
+            given[text].add(item.id)
+    return draw([JudgedQuery(text, text, frozenset(ids)) for text, ids in given.items()], MADE)
 
 
 def with_attribute(queries: Sequence[JudgedQuery], product: str) -> Iterator[JudgedQuery]:

@@ -275,6 +275,7 @@ def operations(opened: OpenSet) -> Iterator[Comparison]:
     kept = [query for query in opened.dataset.queries if query.source.endswith("kept")]
     yield from opened.own("acts", "operations, among the first five", kept, is_in_five)
     yield from opened.own("acts", "made or edited, by another verb", requests.other_verbs(opened.dataset))
+    yield from opened.own("acts", "one or several asked for", requests.one_or_several(opened.dataset))
 
 
 def imported_later(opened: OpenSet) -> Iterator[Comparison]:

@@ -17,7 +17,24 @@ from tests.builders import a_profile
     [
         ("who is a member of this group?", Act.READ),
         ("how many users are there", Act.READ),
-        ("please list my files", Act.READ),
+        ("please list my files", Act.SEVERAL),
+        ("who are the members?", Act.SEVERAL),
+        ("which regions are there?", Act.SEVERAL),
+        ("which feature flags do we have?", Act.SEVERAL),
+        ("what does this cost?", Act.READ),
+        ("which user owns it?", Act.READ),
+        ("which key is set?", Act.READ),
+        ("show me all the comments on a card", Act.SEVERAL),
+        ("get a card's comments", Act.SEVERAL),
+        ("show this card", Act.ONE),
+        ("could you get a user by email", Act.ONE),
+        ("get a user's address", Act.ONE),
+        ("get a list of users", Act.READ),
+        ("show account details", Act.READ),
+        ("see this", Act.READ),
+        ("find a restaurant", Act.READ),
+        ("get the weather", Act.READ),
+        ("export all contacts", Act.READ),
         ("is my website up?", Act.READ),
         ("create a user", Act.MAKE),
         ("could you change my address", Act.EDIT),
@@ -63,6 +80,31 @@ def tool(name, title="", **more):
 )
 def test_a_tool_does_what_its_owner_says_or_its_title_or_its_name(profile, act):
     assert act_of(profile) is act
+
+
+def operation(name, path):
+    return tool(name, format="openapi-operation", method="GET", path=path)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "act"),
+    [
+        ("getUser", "/users/{id}", Act.ONE),
+        ("getUsers", "/users", Act.SEVERAL),
+        ("getFlags", "/flags/{project}", Act.READ),  # Its path gives one, its name several
+        ("search", "/search", Act.READ),
+    ],
+)
+def test_an_operation_that_reads_gives_one_or_several_by_its_path_and_name(name, path, act):
+    assert act_of(operation(name, path)) is act
+
+
+def test_what_gives_one_is_behind_what_gives_several_and_the_other_way_round():
+    one, several = operation("getUser", "/users/{id}"), operation("getUsers", "/users")
+    both = [Candidate(profile=each, bm25=1.0, cosine=None) for each in (one, several)]
+    for text, shifts in (("which users are there?", [-0.1, 0]), ("show this user", [0, -0.1]), ("who is it", [0, 0])):
+        act = Acts().look(ask := Ask.of(text, Filter()), None, None, None)
+        assert [each.shift for each in Acts().shift(both, act, ask, None)] == shifts
 
 
 def test_what_does_another_thing_takes_only_places_that_are_left_and_is_lowered():

@@ -1,5 +1,10 @@
-"""Rank what does another thing than was asked behind: who asks does not want anything changed."""
+"""Rank what does another thing than was asked behind: who asks does not want anything changed.
 
+Who asks for several does not want one, and the other way round: `which invoices are open` is no `getInvoice`. It is
+known of operations alone, by their paths: docs/decisions/0109.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -7,16 +12,17 @@ from typing import ClassVar
 
 from mats.domain.capability.capability import Kind
 from mats.domain.policies.policy import Ask, Policy, Pool
-from mats.domain.profile.profile import Profile
+from mats.domain.profile.profile import Profile, SourceText
 from mats.domain.protocols.descriptors import READS
 from mats.domain.search.blend import Scoring
 from mats.domain.search.candidate import Candidate
 from mats.domain.search.lookups import Lookups, Vector
 from mats.domain.text.acts import Act, act_asked, act_named
-from mats.domain.text.words import spelled_words, split_identifier
+from mats.domain.text.words import is_plural, spelled_words, split_identifier
 
 _FREED = 5  # Places of candidates, at most, that others take: every further hit is one more profile to read
 _CACHED = 4_096  # Titles and names whose verb is kept
+_GETS_ONE = re.compile(r"(?:get|retrieve|show|describe|view) an? ")
 _BEHIND = 0.1  # What the mixture of one that does another thing is lowered by
 
 
@@ -56,10 +62,16 @@ def act_of(profile: Profile) -> Act:
     """What a tool does: by its owner's word that it only reads, else by the verb of its title or of its name."""
     if profile.kind is not Kind.TOOL:
         return Act.NONE
-    if READS in profile.effects:
-        return Act.READ
-    title = profile.source.title if profile.source else ""
-    return _act_named(title, profile.name)
+    source = profile.source or SourceText()
+    act = Act.READ if READS in profile.effects else _act_named(source.title, profile.name)
+    return _number_given(source.spoken, profile.name) if act is Act.READ else act
+
+
+def _number_given(spoken: str, name: str) -> Act:
+    """Whether what reads gives one or several, if it is an operation: by its path, unless its name says otherwise."""
+    if spoken.startswith("list the "):
+        return Act.SEVERAL
+    return Act.ONE if _GETS_ONE.match(spoken) and not is_plural(split_identifier(name).lower()) else Act.READ
 
 
 @lru_cache(maxsize=_CACHED)

@@ -4,7 +4,7 @@ import re
 
 from mats.domain.capability.registration import Registration
 from mats.domain.text.acts import VERBS, Act, verb_in
-from mats.domain.text.words import clip, split_identifier, word_set
+from mats.domain.text.words import clip, is_plural, split_identifier, word_set
 
 _OPERATION = "openapi-operation"
 _MOST_SEGMENTS, _LONGEST = 12, 200
@@ -36,8 +36,8 @@ def say(method: str, path: str, name: str) -> str:
         return ""
     text, is_one = resources[-1]
     if not verb:
-        verb = _BY_METHOD.get(method.upper(), "get" if is_one or not _is_plural(text) else "list")
-    elif verb == "get" and not is_one and _is_plural(text):
+        verb = _BY_METHOD.get(method.upper(), "get" if is_one or not is_plural(text) else "list")
+    elif verb == "get" and not is_one and is_plural(text):
         verb = "list"
     is_one = (is_one or verb in _OF_ONE) and verb not in _OF_MANY
     said = [verb, _one(text) if is_one else f"the {text}"]
@@ -74,16 +74,12 @@ def _read(path: str, *, reads: bool) -> tuple[list[tuple[str, bool]], str]:
     return resources, ""
 
 
-def _is_plural(text: str) -> bool:
-    return text.endswith("s") and not text.endswith(("ss", "us", "sis"))
-
-
 def _one(text: str) -> str:
     """The last noun in the singular, with an article."""
     if text.endswith("ies"):
         text = f"{text[:-3]}y"
     elif text.endswith(("sses", "uses", "xes", "ches", "shes")):
         text = text[:-2]
-    elif _is_plural(text):
+    elif is_plural(text):
         text = text[:-1]
     return f"{'an' if re.match(r'[aeio]|u(?!ni|s[aei])', text) else 'a'} {text}"

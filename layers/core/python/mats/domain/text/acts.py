@@ -1,8 +1,11 @@
-"""The class of a verb (read, make, edit, remove), of a capability's name and of a request, by closed lists."""
+"""The class of a verb (read one or several, make, edit, remove), of a name and of a request, by closed lists."""
 
 import re
 from collections.abc import Sequence
 from enum import Flag
+from itertools import takewhile
+
+from mats.domain.text.words import is_plural, word_set
 
 _LONGEST_REQUEST = 20  # Words; a longer request asks for several things
 
@@ -11,10 +14,12 @@ class Act(Flag):
     """What a capability does, or what a request wants done; `NONE` is not known."""
 
     NONE = 0
-    READ = 1
-    MAKE = 2
-    EDIT = 4
-    REMOVE = 8
+    ONE = 1
+    SEVERAL = 2
+    READ = ONE | SEVERAL
+    MAKE = 4
+    EDIT = 8
+    REMOVE = 16
     WRITE = MAKE | EDIT
     CHANGE = WRITE | REMOVE
 
@@ -53,6 +58,16 @@ _QUESTION = re.compile(
     r"(?:who|whom|whose|which|what|where|when|how (?:many|much|often|long|busy|old|big|far)"
     r"|(?:is|are|was|were|does|did|has) (?!not\b))\b"
 )
+_SHOW = word_set("show get see view display fetch retrieve find")
+_AUXILIARIES = word_set("are were do did does have has can may")
+_OF_NO_NUMBER = word_set(
+    "this is was has does details settings stats statistics preferences contents metrics info information list "
+    "overview summary history log report"
+)
+"""Words that end as plurals do, or that are said of one thing and of several."""
+_ENDS_NAME = word_set(
+    "of in on for with by from to at that which who between about as where and or via using into inside under"
+)
 _GET_RID = re.compile(r"get rid of\b|call off\b|(?:turn|switch) .*\bo(?:n|ff)\b|kick .*\bout\b")
 _BACK = re.compile(r"get (?:.* )?back\b|tell me when\b|(?:let|make) .*\bknow\b")
 
@@ -80,6 +95,27 @@ def act_asked(request: str) -> Act:
     words = re.findall(r"[a-z'-]+", text)
     if not words or len(words) > _LONGEST_REQUEST or _BACK.match(text):
         return Act.NONE
-    if _QUESTION.match(text):
+    if _GET_RID.match(text):
+        return Act.CHANGE
+    asked = Act.READ if _QUESTION.match(text) else _ASKED.get(words[0], Act.NONE)
+    return _number_asked(words[0], words[1:]) if asked is Act.READ else asked
+
+
+def _number_asked(verb: str, words: list[str]) -> Act:
+    """Whether a request that reads wants one or several, if it says so by a plural or an article."""
+    if verb == "list" or (verb == "who" and words[:1] in (["are"], ["were"])):
+        return Act.SEVERAL
+    if verb in ("which", "what"):
+        named = words[: 2 if _AUXILIARIES.issuperset(words[2:3]) else 1]
+        return Act.SEVERAL if any(map(_says_several, named)) else Act.READ
+    if verb not in _SHOW:
         return Act.READ
-    return Act.CHANGE if _GET_RID.match(text) else _ASKED.get(words[0], Act.NONE)
+    named = list(takewhile(lambda word: word not in _ENDS_NAME, words[words[:1] == ["me"] :]))
+    if any(map(_says_several, named[-1:])):
+        return Act.SEVERAL
+    says_one = named[:1] in (["a"], ["an"], ["one"], ["this"], ["that"]) and _OF_NO_NUMBER.isdisjoint(named[1:])
+    return Act.ONE if says_one and len(named) > 1 and verb != "find" else Act.READ
+
+
+def _says_several(word: str) -> bool:
+    return is_plural(word) and "'" not in word and word not in _OF_NO_NUMBER

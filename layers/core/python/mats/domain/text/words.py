@@ -90,6 +90,11 @@ def clip(text: str, limit: int) -> str:
     return (cut[:space] if space > limit * 4 // 5 else cut).rstrip() + "…"
 
 
+def is_plural(text: str) -> bool:
+    """True if a name or a text in lower case seems to end with a plural."""
+    return text.endswith("s") and not text.endswith(("ss", "us", "sis"))
+
+
 def first_sentence(text: str, limit: int = 300) -> str:
     """The first sentence of a text, at most `limit` characters."""
     return clip(re.split(r"(?<=[.!?])\s|(?<=[。！？])", text, maxsplit=1)[0], limit)
