@@ -130,7 +130,7 @@ def with_attribute(queries: Sequence[JudgedQuery], product: str) -> Iterator[Jud
     """Those that can name a product before a noun: `create a task` as `create an Asana task`."""
     for query in queries:
         if found := _DETERMINER.search(query.text):
-            article = "an " if product[0] in "AEIOU" else "a "
+            article = "an " if product[0] in "AEIOUaeiou" else "a "
             kept = article if found[0] in ("a ", "an ") else found[0]
             yield replace(query, text=f"{query.text[: found.start()]}{kept}{product} {query.text[found.end() :]}")
 

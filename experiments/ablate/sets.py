@@ -165,10 +165,14 @@ def absent_products(opened: OpenSet) -> Iterator[Comparison]:
 
 
 def attributes(opened: OpenSet) -> Iterator[Comparison]:
-    """Requests for operations of several products, with the name of one before a noun."""
+    """Requests for operations of several products, with the name of one before a noun, in either case."""
     named = ((load(OPERATIONS / vendor).queries, product) for vendor, product in VENDORS.items())
     queries = [
-        each for queries, product in named for each in requests.with_attribute(queries, product) if each.relevant
+        each
+        for queries, product in named
+        for name in (product, product.lower())
+        for each in requests.with_attribute(queries, name)
+        if each.relevant
     ]
     yield from opened.own("products", "a product before a noun: right first", queries)
     yield from _no_match(opened, "a product before a noun: no wrong match", queries)

@@ -29,6 +29,7 @@ _MARKS = word_set("on with in via from using use")  # Words before the name of a
 _BETWEEN = word_set("the my our your a an")
 _DETERMINERS = _BETWEEN | word_set("this that all each every any some new")
 _TOWARDS = word_set("to into")  # Words before the name of a well-known one, beside those
+_WITHIN = word_set("of in to from into")  # Words before the name of one whose part is asked for
 _ABOUT = word_set(
     "news information info data details facts report reports article articles paper papers research docs documentation "
     "tutorial tutorials guide guides opinion opinions"
@@ -314,16 +315,17 @@ def _is_told(tokens: Sequence[_Token], span: range, run: range) -> bool:
 
 
 def _is_attribute(tokens: Sequence[_Token], span: range) -> bool:
-    """True if a name stands before what is asked for: `create an Asana task`, `list Stripe customers`.
+    """True if a name stands before what is asked for: `create an asana task`, `the members of an Asana project`.
 
-    Later in a request it tells of something: `find out why a Kubernetes alert is firing`.
+    Later in a request it tells of something: `find out why a Kubernetes alert is firing`, `to the Linear channel`.
     """
     run = _capitals(tokens, span)
-    before, after = tokens[run.start - 1 : run.start], tokens[run.stop : run.stop + 1]
+    after, late = tokens[run.stop : run.stop + 1], run.start > _MOST_BEFORE
+    before = tokens[run.start - 1].lowered if run.start else ""
     return (
-        tokens[span.start].capital
-        and run.start <= _MOST_BEFORE
-        and (run.start == 1 or any(each.lowered in _DETERMINERS for each in before))
+        (run.start == 1 or before in (_BETWEEN - {"the"} if late else _DETERMINERS))
+        and not (late and tokens[run.start - 2].lowered not in _WITHIN)
+        and not any(token.first for token in tokens[1 : run.start + 1])
         and any(each.lowered not in STOP_WORDS and each.start - tokens[run.stop - 1].end == 1 for each in after)
     )
 
