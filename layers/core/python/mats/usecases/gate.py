@@ -167,8 +167,8 @@ class Gate:
         if last and held and case.has(held.digest):  # until an operator decides, or its owner changes it
             waiting = last.profile.with_assigned(assigned).hold(held.model_copy(update={"rejected": rejected}))
             return Draft(target=replace(last, profile=waiting))
-        if_new = reviewed or (self.run.maker.review_new and not assigned.is_rated and not assigned.policy)
-        if_new = if_new or held is not None  # What waited is not let through by another change
+        asked_for = self.run.maker.review_new and not assigned.is_rated and not assigned.policy
+        if_new = reviewed or asked_for or held is not None  # What waits is not let through by a change that follows it
         gated = assigned.is_rated or if_new
         if last and not rejected and is_made_from(last.profile, draft):
             return _with_approved(draft, last.profile.approved if gated else None)
