@@ -196,20 +196,32 @@ def test_of_a_namespace_under_review_what_is_shown_is_shown_elsewhere_and_what_w
     assert answers(other) == answers(filled)
 
 
-def test_without_trust_what_is_held_is_not_registered_and_a_repetition_mends_it(filled: Mats, other: Mats):
+@pytest.mark.parametrize("rejected", [False, True])
+def test_without_trust_what_is_held_is_not_registered_and_a_repetition_mends_it(
+    filled: Mats, other: Mats, tmp_path, rejected: bool
+):
     hold_a_change(filled)
+    if rejected:
+        filled("review", REFUND, "--reject").done()
     lines = filled("export").out.encode()
     first = other("import", "-", "--json", stdin=lines)
-    assert (first.code, [one["faults"][0]["message"] for one in first.json["rejected"]]) == (1, [WAITS])
+    message = WAS_REJECTED if rejected else WAITS
+    assert (first.code, [one["faults"][0]["message"] for one in first.json["rejected"]]) == (1, [message])
     assert REFUND not in other("search", "money back", "--json").out
     again = other("import", "-", "--json", "--with-trust", stdin=lines).done().json
-    assert (again["new"], again["held"]) == (1, 1)
+    assert (again["new"], again.get("held", 0)) == (1, int(not rejected))
     assert other("search", "money back", "--json").json["results"][0]["endpoint"] == "https://a.example"
+    filled("add", "-", stdin=rows(APPROVED)).done()
+    third = Mats(tmp_path / "third")
+    third("import", "-", stdin=filled("export").out.encode()).done()
 
 
 WAITS = (
     f"{REFUND} waits for an operator in the registry of the export: import it by `--with-trust` into a registry "
     "without it, or decide there and export again"
+)
+WAS_REJECTED = WAITS.replace("waits for an operator", "has a rejected change").replace(
+    "decide there", "register the text that is shown there"
 )
 
 

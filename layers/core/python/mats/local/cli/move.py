@@ -51,7 +51,8 @@ def export(
                 capabilities += 1
                 line = entry
             out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
-    ui.note(f"{capabilities:,} capabilities and {trust:,} rows of trust exported")
+    counts = (ui.count_of(capabilities, "capability", "capabilities"), ui.count_of(trust, "row of trust", "rows of trust"))
+    ui.note(f"{' and '.join(counts)} exported")
     if ids := sorted({*lost}):
         named = f"{', '.join(ids[:_MOST_NAMED])}{', …' if ids[_MOST_NAMED:] else ''}"
         ui.complain(f"{len(ids):,} could not be read, because the file is damaged ({named}): register them again")

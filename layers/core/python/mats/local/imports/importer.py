@@ -13,7 +13,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.profile import Profile
 from mats.domain.profile.sync import content_digest
-from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source
+from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source, value_at
 from mats.local.imports import formats
 from mats.local.imports.exports import held_id, is_held_line, is_trust_row, parse_held, parse_trust
 from mats.local.imports.files import Location, Skipped, Stream
@@ -43,11 +43,9 @@ RESERVED = (
     "source to the namespace with --namespace, or send a token with the scope operate to its service"
 )
 
-
-_WAITS = (
-    "{} waits for an operator in the registry of the export: import it by `--with-trust` into a registry without it, "
-    "or decide there and export again"
-)
+_ELSEWHERE = "in the registry of the export: import it by `--with-trust` into a registry without it, or"
+_WAITS = f"{{}} waits for an operator {_ELSEWHERE} decide there and export again"
+_WAS_REJECTED = f"{{}} has a rejected change {_ELSEWHERE} register the text that is shown there and export again"
 
 
 @dataclass(slots=True)
@@ -160,6 +158,7 @@ class Importer:
     _assigned: dict[Id, Assigned] = field(default_factory=dict)
     _held: dict[str, Profile | None] = field(default_factory=dict)
     """By id, the profile that is shown while the registration is held; None if there is none to show here."""
+    _refused: set[str] = field(default_factory=set)  # Ids of those that an operator rejected
     _first: dict[Id, tuple[Location, str]] = field(default_factory=dict)
     """Location and fingerprint of the first registration under each id."""
 
@@ -209,6 +208,7 @@ class Importer:
                     self._assigned.update([parse_trust(value)])
             else:
                 self._held[held_id(value)] = None
+                self._refused |= {held_id(value)} if value_at(value, "held", "held", "rejected") is True else set()
                 if self.profiles:
                     self._held[held_id(value)] = parse_held(value)
         except Invalid as error:
@@ -281,7 +281,9 @@ class Importer:
         self._assign()  # before what it concerns
         waiting = self._hold([registration for _, registration in batch])
         self.report.rejected += [
-            Finding(place, [Fault("", _WAITS.format(r.id))]) for place, r in batch if r.id in waiting
+            Finding(place, [Fault("", (_WAS_REJECTED if r.id in self._refused else _WAITS).format(r.id))])
+            for place, r in batch
+            if r.id in waiting
         ]
         batch = [(place, registration) for place, registration in batch if registration.id not in waiting]
         reserved = self.reserved([registration.id for _, registration in batch]) if batch else ()
