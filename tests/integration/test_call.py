@@ -73,7 +73,9 @@ def test_mcp_over_stdio(mats: Mats, monkeypatch: pytest.MonkeyPatch):
     shown = mats("call", id, "--input", '{"harbour": "Emden"}', "--dry-run", TIDE_KEY="mine").out
     assert "$TIDE_KEY" in shown
     assert "mine" not in shown
-    mats("call", id, "--input", '{"harbour": "Emden"}', TIDE_KEY="mine").fails(1, "confirm it", "--yes")
+    ran = mats("call", id, "--input", '{"harbour": "Emden"}', TIDE_KEY="mine").fails(1, "confirm it with --yes")
+    assert "may_run" not in ran.err
+    mats("call", id, "--set", "TIDE_KEY=x", "--set", "odd=y").fails(2, "set TIDE_KEY in", "odd: cannot be set")
     ran = mats("call", id, "--input", '{"harbour": "Emden"}', "--yes", "--json", TIDE_KEY="mine")
     assert ran.json["content"] == {"result": "Emden at noon, said mineNone"}
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from mats.client import Called, Caller, call
-from mats.client.requests import variable_of
+from mats.client.requests import check_names, variable_of
 from mats.domain.errors import CapabilityError, DependencyFailed, NotPossible, RequestInvalid
 from mats.domain.protocols.addresses import Unfetchable
+from mats.domain.protocols.mcp_server import McpRemote, published_server, server_of
 from tests.servers.raw_http import answering, drip, response
 from tests.servers.site import Asked, site
 
@@ -346,6 +347,27 @@ def test_what_a_publisher_states_is_sent_unless_another_value_is_given():
     }
     assert shown(server, {})["command"] == "MODE='r o' serve"
     assert shown(server, {}, environment={"MODE": "rw"})["command"] == "MODE=$MODE serve"
+
+
+def test_a_value_that_would_be_ignored_is_refused_with_what_can_be_set_and_a_missing_header_is_named():
+    server = {"url": "https://a.com/{team}/mcp", "headers": {"X-Region": "${REGION}", "X-Hive-Key": "${KEY}"}}
+    remote = server_of(server)
+    assert remote
+    with pytest.raises(RequestInvalid) as refused:
+        check_names(remote, ["team", "X-Region", "X-Hive-Key", "authorization", "other"])
+    assert [str(fault) for fault in refused.value.faults] == [
+        "X-Hive-Key: is not taken by --set: set API_KEY_A_COM in the environment",
+        "authorization: is not taken by --set: set API_TOKEN_A_COM in the environment",
+        "other: cannot be set: this call takes team, X-Region by --set",
+    ]
+    with pytest.raises(RequestInvalid, match="X-Region: needs a value, by `--set X-Region="):
+        Caller(environment={}, values={"team": "bees"}).prepare(remote, {})
+    published = {"type": "streamable-http", "url": "https://a.com/mcp", "headers": [{"name": "X-Mode"}]}
+    optional = published_server({"remotes": [published]})
+    assert isinstance(optional, McpRemote)
+    assert shown(json.loads(optional.model_dump_json()), {})["headers"] == {}
+    with pytest.raises(RequestInvalid, match="MAIL_KEY in the environment"):
+        check_names(server_of({"command": "serve", "env": {"MAIL_KEY": "k"}}), ["MAIL_KEY"])
 
 
 BODY = {

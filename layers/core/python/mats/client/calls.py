@@ -98,7 +98,7 @@ class Caller:
         """
         prepared = self.prepare(invocation, arguments, tool=tool, schema=schema)
         if prepared.command and not self.may_run(prepared.command):
-            raise _impossible(f"starts a program of its owner: confirm it (`--yes`, `may_run`): {prepared.command}")
+            raise _impossible(f"starts a program of its owner: confirm it by `may_run`: {prepared.command}")
         return prepared.send()
 
     def prepare(
@@ -194,6 +194,8 @@ class Caller:
 
         values = {**values_of(call.stated), **self.values}
         given = {name: value for name, value in values.items() if name in call.headers}
+        missing = [name for name in call.headers if name not in {*given, *call.optional}]
+        requests.check_values(missing, "the server asks for this header")
         headers = {name: requests.header_value(name, value) for name, value in given.items()}
         shown_url, secrets = self._address(call, reveal=False)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)

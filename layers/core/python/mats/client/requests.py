@@ -7,10 +7,11 @@ key of another service. Import this module late.
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import filterfalse
 from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -21,6 +22,7 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
 from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of, variable_of
+from mats.domain.protocols.catalogue import Invocation
 from mats.domain.protocols.openapi import HttpCall, Parameter, is_json, media_type_of
 from mats.domain.protocols.openapi_document import FORM, JSON, MULTIPART
 from mats.domain.protocols.protocol import namespace_of_url
@@ -127,15 +129,37 @@ def fill_in(text: str, names: tuple[str, ...], values: Mapping[str, str], *, in_
     Raises RequestInvalid: a value is missing, or cannot stand in an address.
     """
     wanted = [name for name in names if f"{{{name}}}" in text]
-    said = "needs a value, by `--set {0}=...` or `values`: the owner left {{{0}}} for the caller to fill in"
-    if faults := [Fault(name, said.format(name)) for name in wanted if not values.get(name)]:
-        raise RequestInvalid(faults)
+    check_values([name for name in wanted if not values.get(name)], "the owner left {{{0}}} for the caller to fill in")
     for name in wanted:
         value = values[name]
         if in_url and value in (".", ".."):
             raise refuse(name, "must not be a path segment `.` or `..`")
         text = text.replace(f"{{{name}}}", quote(value, safe="@$") if in_url else value)
     return text
+
+
+def check_values(missing: Iterable[str], reason: str) -> None:
+    """Raises RequestInvalid: with every name that is missing."""
+    said = f"needs a value, by `--set {{0}}=...` or `values`: {reason}"
+    if faults := [Fault(name, said.format(name)) for name in missing]:
+        raise RequestInvalid(faults)
+
+
+def check_names(call: Invocation | None, names: Iterable[str]) -> None:
+    """Refuse values that this call would ignore. Raises RequestInvalid: with every such name."""
+    url, auth, variables = getattr(call, "url", ""), getattr(call, "auth", ()), getattr(call, "env", ())
+    secrets = {secret.name.lower(): secret.variable for secret in secrets_of(auth)}
+    secrets = {"authorization": "API_TOKEN", **secrets} if url else {}
+    known = [*getattr(call, "inputs", ()), *getattr(call, "headers", ())]
+    takes = f"cannot be set: this call takes {', '.join(known) or 'no values'} by --set"
+    faults = list[Fault]()
+    for name in filterfalse(known.__contains__, names):
+        variable = name if name in variables else secrets.get(name.lower(), "")
+        if variable and name not in variables:
+            variable = variable_of(variable, url) or f"{variable}_…"
+        faults.append(Fault(name, f"is not taken by --set: set {variable} in the environment" if variable else takes))
+    if faults:
+        raise RequestInvalid(faults)
 
 
 def hide_secrets(values: Mapping[str, str]) -> dict[str, str]:

@@ -76,6 +76,7 @@ class McpRemote(Call):
     url: str
     auth: tuple[AuthScheme, ...] = ()
     headers: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()  # Of `headers`, those that may be left out
     stated: tuple[StatedValue, ...] = ()  # Of headers for which no other value is given
     inputs: tuple[str, ...] = ()
     tool: str = ""
@@ -212,11 +213,13 @@ def remote_server(
     shown = redaction.without_expansions(given)
     is_sse = transport == "sse" if transport in _TRANSPORTS else address_transport(shown) == "sse"
     of_headers, others = auth_of_headers(headers)
+    optional = [_text(each, "name") for each in objects(headers) if each.get("isRequired") is not True]
     return McpRemote(
         transport="sse" if is_sse else "streamable-http",
         url=shown,
         auth=(*auth, *(scheme for scheme in of_headers if scheme not in auth)),
         headers=others,
+        optional=tuple(name for name in others if name in optional),
         inputs=redaction.placeholders(shown),
         tool=tool,
     )

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from mats.bootstrap.local import LocalSystem, local_system
 from mats.domain.capability.capability import Id
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
 from mats.domain.protocols.protocol import namespace_of_url
@@ -281,12 +281,14 @@ def call(
     profile = local.application.get_or_suggest(local_caller(local.settings), Id(id))
     given = dict(_pair(one) for one in values or ())
     from mats.client.calls import Caller  # noqa: PLC0415 - urllib3, for this command only
+    from mats.client.requests import check_names  # noqa: PLC0415 - as above
 
     caller = Caller(
         values=given, private=private, timeout_s=timeout, may_run=lambda command: _confirm(command, yes=yes)
     )
     invocation, schema = from_text(profile.invocation), json.loads(profile.input_schema or "{}")
     arguments = _parse(input)
+    check_names(invocation, given)
     for reason in profile.suspicious:
         ui.note(f"suspicious: {reason}")
     if dry_run:
@@ -331,4 +333,6 @@ def _parse(text: str) -> Mapping[str, Any]:
 def _confirm(command: str, *, yes: bool) -> bool:
     """Show the command that an owner chose, and ask whether it may run."""
     ui.err.print(ui.plain(f"starts: {command}"), soft_wrap=True)
-    return yes or (sys.stdin.isatty() and typer.confirm("Run this program of its owner?", err=True))
+    if not (yes or (sys.stdin.isatty() and typer.confirm("Run this program of its owner?", err=True))):
+        raise NotPossible([Fault("", "starts a program of its owner: confirm it with --yes")])
+    return True
