@@ -6,7 +6,7 @@ import { linkTo } from "./query.js";
 
 const COLUMNS = {
   asked: "answers that had it", shown: "answers that had it among the first five", first: "answers that had it first",
-  chosen: "answers whose callers reported on it", succeeded: "answers whose callers reported that it succeeded",
+  chosen: "answers whose callers took it, whether or not it succeeded", succeeded: "answers whose callers reported that it succeeded",
 };
 
 let running;

@@ -25,6 +25,7 @@ def test_what_was_used_and_what_nothing_served_are_listed_and_escaped(mats):
     ]  # fmt: skip
     printed = mats("use").out
     assert "a stamp" in printed
+    assert mats("use", "--days", "1").out.startswith("3 answers in 1 day\n")
     assert HIDDEN not in printed
 
 

@@ -44,7 +44,7 @@ def test_a_capability_is_asked_shown_and_first_by_its_place():
         ((Event.SELECTED,), 1, 0, {A: 1}),
         ((Event.SELECTED, Event.SUCCEEDED), 1, 1, {A: 1}),
         ((Event.SUCCEEDED, Event.FAILED), 1, 0, {}),
-        ((Event.WRONG,), 1, 0, {}),
+        ((Event.WRONG,), 0, 0, {}),
     ],
     ids=str,
 )
@@ -96,3 +96,12 @@ def test_unserved_requests_are_grouped_by_text_and_without_texts_by_the_nearest(
     assert [(one.text, one.nearest, one.last, one.requests) for one in found] == [
         ("Forge  a coin", B, "2026-01-05", 3), ("", A, "2026-01-06", 2), ("", B, "2026-01-02", 1),
     ]  # fmt: skip
+
+
+def test_a_request_that_was_served_once_is_not_unserved_where_nobody_reported():
+    once = answer(A, text="Give  it back", verdict=Verdict.NONE, events={A: (Event.SUCCEEDED,)})
+    again, wrong = (
+        answer(A, text="give it back", verdict=Verdict.WEAK, events=each) for each in ({}, {A: (Event.WRONG,)})
+    )
+    assert unserved_requests([again, once]) == []
+    assert [one.requests for one in unserved_requests([again, once, wrong])] == [1]

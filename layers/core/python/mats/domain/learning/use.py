@@ -52,7 +52,7 @@ class Use:
     asked: int = 0  # Among the results
     shown: int = 0  # Among the first five
     first: int = 0
-    chosen: int = 0  # Its caller reported on it
+    chosen: int = 0  # Its caller took it, whether or not it then did what was asked for
     succeeded: int = 0
     lost_to: Counter[Id] = field(default_factory=Counter)
     """Results that served instead, in answers that had this one among the first five."""
@@ -82,18 +82,26 @@ def use_by_id(answers: Iterable[GivenAnswer]) -> dict[Id, Use]:
                 use.lost_to.update(answer.winners)
         for id, event in answer.events.items():
             use = found.setdefault(id, Use())
-            use.chosen += 1
+            use.chosen += event is not Event.WRONG
             use.succeeded += event is Event.SUCCEEDED
     return found
 
 
 def unserved_requests(answers: Iterable[GivenAnswer]) -> list[UnservedRequest]:
-    """What nothing served, most requests first; `answers` has the latest first."""
-    found: dict[tuple[str, Id | None], UnservedRequest] = {}
+    """What nothing served, most requests first; `answers` has the latest first.
+
+    An answer that nobody reported on counts as the others with its text: if a result of one succeeded, it is served.
+    """
+    answers, found = list(answers), dict[tuple[str, Id | None], UnservedRequest]()
+    served = {_fold(each.receipt.text) for each in answers if Event.SUCCEEDED in each.events.values()} - {""}
     for answer in answers:
-        if answer.is_unserved:
+        if answer.is_unserved and (answer.reported or _fold(answer.receipt.text) not in served):
             receipt, text = answer.receipt, answer.missing or answer.receipt.text
-            key = (" ".join(text.casefold().split()), None if text else receipt.nearest)
+            key = (_fold(text), None if text else receipt.nearest)
             one = found.setdefault(key, UnservedRequest(text=text, nearest=receipt.nearest, last=receipt.at))
             one.requests += 1
     return sorted(found.values(), key=lambda one: -one.requests)  # stable: of equals the latest first
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -119,7 +119,7 @@ def use(
 
 
 def _use_lines(found: dict[str, Any]) -> ui.Lines:
-    yield f"{ui.count_of(found['answers'], 'answer')} in {found['days']:,} days"
+    yield f"{ui.count_of(found['answers'], 'answer')} in {ui.count_of(found['days'], 'day')}"
     numbers = ("asked", "shown", "first", "chosen", "succeeded")
     used = ui.table_of("capability", *numbers, "lost to", right=numbers)
     for one in found["capabilities"]:
