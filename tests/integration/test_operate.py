@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mats.adapters.dynamodb.registry import DynamoRegistry
 from mats.adapters.dynamodb.tables import Tables
 from mats.adapters.opensearch.domain import Domain
+from mats.bootstrap.local import local_system
 from mats.domain.search.query import Filter
 from mats.settings import Settings
 from tests.aws.tables import a_table, credentials
@@ -78,6 +80,14 @@ def test_commands_for_one_machine_do_not_pretend_to_work_on_an_account(account: 
 def test_missing_tables_of_an_account_are_named(account: Account):
     refused = account("reconcile", code=3, MATS_PROFILES_TABLE="no-such-table")
     assert "no-such-table" in refused["err"]
+
+
+def test_what_waited_is_counted_as_indexed_before_it_is_compared(mats: Mats):
+    mats("add", "--namespace", "com.acme", "--name", "pay", "--kind", "tool", "--description", "send money")
+    with closing(local_system(Settings(home=mats.home, encoder="none"))) as local:
+        local.stores.registry.put([a_registration(name="refund")])
+    assert mats("reconcile").out == "1 indexed, 2 compared, 2 unchanged\n"
+    assert mats("reconcile").out == "2 compared, 2 unchanged\n"
 
 
 def test_on_one_machine_an_index_is_made_anew_in_place(mats: Mats):

@@ -21,17 +21,18 @@ from mats.usecases.drafts import NO_WRITER
 def reconcile(context: typer.Context) -> None:
     """Compare registry, profiles and index, and repair differences. You can interrupt it and run it again."""
     system = open_system(context.obj, create=False)
-    outcomes: Counter[str] = Counter()
+    outcomes, waited = Counter[str](), dict[str, int]()
     if local := as_local(system):
         outcomes["redriven"] = local.stores.queue.redrive()
-        index(local)
+        waited = {"indexed": count} if (count := index(local)[0]) else {}
+        outcomes.update(waited)
     ids = sorted(id for _, page in system.reconcile.pages() for id in page)
     with ui.bar("Comparing", len(ids)) as advance:
         for step in system.reconcile(ids):
             outcomes.update(step.outcomes.values())
             outcomes.update({name: count for name, count in step.counts.items() if name not in ("compared", "sent")})
             advance(len(step.outcomes))
-    _show_outcomes({"compared": len(ids)}, outcomes, system)
+    _show_outcomes({**waited, "compared": len(ids)}, outcomes, system)
 
 
 def reindex(context: typer.Context) -> None:
