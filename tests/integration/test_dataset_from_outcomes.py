@@ -25,7 +25,9 @@ def test_outcomes_are_a_set_that_evaluate_and_gate_take(mats, tmp_path):
     assert mats("dataset", "check", str(folder)).code == 0
     with (folder / "qrels.tsv").open("a", encoding="utf-8") as qrels:
         qrels.write("unasked\tcom.acme/refund\t1\n")
-    assert "judged, but not in queries.jsonl: unasked" in mats("dataset", "check", str(folder)).fails(1).out
+    unasked = "judged, but not in queries.jsonl: unasked"
+    assert unasked in mats("dataset", "check", str(folder)).fails(1).out
+    assert unasked in mats("evaluate", str(folder), "--variant", "bm25").done().out
     baseline = tmp_path / "baseline.json"
     arguments = ("gate", "--baseline", str(baseline), "--data", str(tmp_path))
     assert mats(*arguments, "--update", "--set", "own").code == 0

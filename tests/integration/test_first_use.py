@@ -280,6 +280,7 @@ def test_a_set_of_ones_own_is_measured_and_names_its_misses(mats, tmp_path):
     shown = mats("evaluate", str(folder), "--variant", "bm25", "--misses")
     assert "miss q1: write a bill" in shown.out
     assert "plain BM25" in shown.out
+    assert "not registered: com.acme/gone\n" in shown.out
 
 
 def test_a_folder_that_cannot_be_written_still_shows_the_measures(mats, tmp_path):

@@ -24,7 +24,7 @@ def failed(before, now, unjudged=0):
 
 
 FIRST, AMONG = "match@1", "match@15"
-WRONG, RIGHT = "no match if the first is wrong", "match if the first is right"
+WRONG, RIGHT = "no false match", "no missed match"
 
 
 @pytest.mark.parametrize(

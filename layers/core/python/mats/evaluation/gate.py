@@ -123,11 +123,14 @@ def compare(dataset: Dataset, before: Outcomes, now: Outcomes) -> list[Check]:
 
 
 def _properties(outcomes: Outcomes, judged: npt.NDArray[np.bool_]) -> Iterator[tuple[str, Values]]:
-    """By name, 1 for each query that has what is wanted, else 0; verdicts can also be judged of those without gold."""
+    """By name, 1 for each query that has what is wanted, else 0; verdicts can also be judged of those without gold.
+
+    A match is false if the first is wrong; it is missed if the first is right and the verdict is another.
+    """
     places = np.array(outcomes.places)
     first, sure = places == 1, np.array([letter == "m" for letter in outcomes.verdicts])
     if judged.any():
         yield "match@1", first[judged].astype(float)
         yield "match@15", ((places > 0) & (places <= 15))[judged].astype(float)
-    yield "no match if the first is wrong", (first | ~sure).astype(float)
-    yield "match if the first is right", (sure | ~first).astype(float)
+    yield "no false match", (first | ~sure).astype(float)
+    yield "no missed match", (sure | ~first).astype(float)

@@ -80,7 +80,7 @@ def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> 
 
     name = "-without-".join([f"evaluate-{results['variant']}", *results.get("without", ())])
     all_failed = results["failed"] == results["queries"]
-    ui.show(results, _lines(results))
+    ui.show(results, _lines(results), _not_scored(sorted(dataset.unregistered_gold), dataset.unasked))
     for source in () if ui.is_json() else defects(dataset):
         if source.suspicions:
             ui.err.print(ui.plain(f"suspicious: {source.source}: {'; '.join(source.suspicions)}"), style="yellow")
@@ -114,6 +114,7 @@ def _measure(
         answers = chosen.answers(bench, progress=asked)
         absent = chosen.answers(bench, dataset.absent)
         results = {**score(bench, chosen, answers, absent), **({"without": [*without]} if without else {})}
+        results |= {"unasked": [*dataset.unasked]} if dataset.unasked else {}
         if misses:
             results["misses"] = [
                 _miss(bench, query, answers[query.id], chosen.description)
@@ -214,8 +215,9 @@ def gate(
     """Fail if more queries are lost than gained since the baseline: significantly, or more than one in a hundred.
 
     No language model is asked. Each set is compared query by query: whether a relevant capability is first, and among
-    15; whether the verdict is no match where the first is wrong, and a match where it is right. The set `examples` is
-    the sample registry with its golden queries. Judged queries of your own make a baseline of your own registry.
+    15; whether there is no false match (the first is wrong) and no missed match (the first is right, the verdict weak
+    or none), each as a share of all queries. The set `examples` is the sample registry with its golden queries. Judged
+    queries of your own make a baseline of your own registry.
     """
     from mats.evaluation.gate import compare as checks_of  # noqa: PLC0415
     from mats.evaluation.gate import dataset_of, measure_set, read_baseline, write_baseline  # noqa: PLC0415
@@ -333,8 +335,12 @@ def _set_lines(found: dict[str, Any]) -> ui.Lines:
     yield from (f"refused {id}: {why}" for id, why in list(found["refused"].items())[:10])
     if len(found["refused"]) > 10:
         yield f"… and {len(found['refused']) - 10:,} more refused"
-    for name, said in (("unregistered", "not registered"), ("unasked", "judged, but not in queries.jsonl")):
-        if missing := found[name]:
+    yield from _not_scored(found["unregistered"], found["unasked"])
+    yield from (ui.plain(f"suspicious: {suspicion}", "yellow") for suspicion in found["suspicions"])
+
+
+def _not_scored(unregistered: Sequence[str], unasked: Sequence[str]) -> ui.Lines:
+    for said, missing in (("not registered", unregistered), ("judged, but not in queries.jsonl", unasked)):
+        if missing:
             more = f" and {len(missing) - 10:,} more" if len(missing) > 10 else ""
             yield ui.plain(f"{said}: {', '.join(missing[:10])}{more}")
-    yield from (ui.plain(f"suspicious: {suspicion}", "yellow") for suspicion in found["suspicions"])
