@@ -51,7 +51,10 @@ def export(
                 capabilities += 1
                 line = entry
             out.write(escape_hidden(json.dumps(line, ensure_ascii=False)) + "\n")
-    counts = (ui.count_of(capabilities, "capability", "capabilities"), ui.count_of(trust, "row of trust", "rows of trust"))
+    counts = (
+        ui.count_of(capabilities, "capability", "capabilities"),
+        ui.count_of(trust, "row of trust", "rows of trust"),
+    )
     ui.note(f"{' and '.join(counts)} exported")
     if ids := sorted({*lost}):
         named = f"{', '.join(ids[:_MOST_NAMED])}{', …' if ids[_MOST_NAMED:] else ''}"
