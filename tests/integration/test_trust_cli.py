@@ -122,7 +122,7 @@ def test_a_held_change_is_told_and_shown_as_held_until_it_is_rejected(mats):
     assert ["held", "endpoint", evil["endpoint"]] in lines
     assert ["provider", "good", "(claimed)"] in lines
     assert evil["endpoint"] in mats("review").out
-    mats("review", IDS[0], "--reject")
+    assert "rejected; its text stays the registration" in mats("review", IDS[0], "--reject").out
     assert mats("review", "--json").json["waiting"] == []
     assert mats("review", IDS[0], "--json").json["waiting"][0]["rejected"]
     shown = [line.split() for line in mats("show", IDS[0]).out.splitlines()]

@@ -144,6 +144,7 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
 
 
 _LONGEST = 600
+_STAYS = "; its text stays the registration, and can still be approved: register the earlier text to give it up"
 
 
 def review(
@@ -191,8 +192,8 @@ def review(
         decide(local, Id(target), held[0]["digest"], approve=approve)
         settle(local, Id(target))
         word = "approved" if approve else "rejected"
-        before = ", which was rejected before" if approve and held[0]["rejected"] else ""
-        ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}{before}")
+        more = ", which was rejected before" if approve and held[0]["rejected"] else "" if approve else _STAYS
+        ui.show({"id": target, "decision": word, "digest": held[0]["digest"]}, f"{target}: {word}{more}")
     else:
         ui.show({"waiting": held}, _lines(held))
 
