@@ -50,7 +50,7 @@ def test_an_import_says_what_was_flagged_and_how_that_is_cleared(mats: Mats):
     assert (flagged["reasons"][0]["count"], flagged["reasons"][0]["example"]) == (2, "com.acme/a")
     again = mats("import", "-", stdin=rows(*items)).done()
     assert flagged["reasons"][0]["reason"] in again.err
-    assert "\n2 withheld: no agent gets those withheld. `mats list --suspicious` shows them" in again.err
+    assert "\n2 withheld from agents. `mats list --suspicious` shows them" in again.err
     assert "mats trust ID --clear-flags" in again.err
     assert "flagged" not in mats("import", "-", stdin=rows(items[1])).done().err
 
@@ -126,6 +126,12 @@ def test_live_server_is_listed_over_stdio_and_http(mats: Mats):
 def test_failed_request_is_one_line(mats: Mats, arguments, code, said):
     ran = mats("import", *arguments).fails(code, said)
     assert ran.err.strip().count("\n") == 0
+
+
+def test_the_place_of_a_rejected_entry_is_named_once(mats: Mats, tmp_path: Path):
+    (tmp_path / "a.mcp.json").write_text('{"mcpServers": {"dead": {"command": "/no/such/program"}}}')
+    ran = mats("import", str(tmp_path / "a.mcp.json"), "--live", "--namespace", "com.acme")
+    assert (ran.code, ran.err.count("mcpServers.dead: ")) == (1, 1)
 
 
 def recorded(asked: Asked) -> Any:

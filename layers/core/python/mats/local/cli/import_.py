@@ -195,11 +195,10 @@ def count_flags(local: LocalSystem, ids: Collection[str]) -> dict[str, Any]:
 def show_flags(flags: Mapping[str, Any]) -> None:
     for each in flags.get("reasons", ()):
         ui.note(f"{each['count']:,} flagged: {each['reason']}, such as {each['example']}")
-    words = {"noted": "noted", "held": "withheld"}
+    words = {"noted": "noted", "held": "withheld from agents"}
     if counts := [f"{flags[name]:,} {word}" for name, word in words.items() if flags.get(name)]:
-        held = ": no agent gets those withheld" if flags["held"] else ""
         ui.note(
-            f"{', '.join(counts)}{held}. `mats list --suspicious` shows them; `mats trust ID --clear-flags` clears "
+            f"{', '.join(counts)}. `mats list --suspicious` shows them; `mats trust ID --clear-flags` clears "
             "one; with 'com.acme.*' or a source as ID, all but hidden."
         )
 

@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
     @property
     def text(self) -> str:
-        return "; ".join(map(str, self.faults))
+        return "; ".join(each.message if each.attribute == self.place.where else str(each) for each in self.faults)
 
     def to_json(self, key: str = "faults") -> dict[str, Any]:
         return {**self.place._asdict(), key: [fault._asdict() for fault in self.faults]}
