@@ -174,6 +174,7 @@ def test_init_starts_nothing_before_it_is_told_to(project, tmp_path):
     for arguments, stdin, code in ((["--dry-run"], b"", 0), ([], b"n\n", 1), ([], b"", 1)):
         ran = started(mats, project, *arguments, stdin=stdin)
         assert (ran.code, f"touch {tmp_path / 'x'}" in ran.out) == (code, True)
+    assert "repeat the command with --yes" in ran.err
     assert not (tmp_path / "x").exists()
     assert not mats.home.exists()
 

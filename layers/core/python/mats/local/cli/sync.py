@@ -339,7 +339,12 @@ def init(
     code = 0
     if count:
         ui.out.print("`mats sync` reads these files again, and starts what they name then.")
-        if not (yes or typer.confirm(f"Start and ask {count} server{'' if count == 1 else 's'} for their tools?")):
+        try:
+            agreed = yes or typer.confirm(f"Start and ask {ui.count_of(count, 'server')} for their tools?")
+        except typer.Abort as error:  # no terminal, or Ctrl-C
+            message = "nothing was started or registered: answer, or repeat the command with --yes"
+            raise NotPossible([Fault("", message)]) from error
+        if not agreed:
             ui.note("Nothing was started or registered.")
             raise typer.Exit(ui.Exit.REFUSED)
         try:
