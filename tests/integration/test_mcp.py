@@ -54,6 +54,7 @@ async def find_and_show(server: Any, mode: str) -> str:
         assert shown.structured_content["input_schema"] == {"properties": {"id": {}}}
         hidden = await client.call_tool("get_capability", {"id": "com.acme/secret"})
         assert hidden.is_error
+        assert hidden.content[0].text.endswith(": search_capabilities finds ids")
         wrong = await client.call_tool("search_capabilities", {"query": ""})
         assert wrong.is_error
         with pytest.raises(MCPError):

@@ -69,11 +69,14 @@ class PreconditionFailed(CapabilityError):
         super().__init__(f"{id} was changed by someone else; reload it and try again")
 
 
+LIST_IDS = "list the ids with `mats list` or `GET /capabilities`"
+
+
 class CapabilityNotFound(CapabilityError):
     def __init__(self, id: str, nearest: Sequence[str] = ()) -> None:
         """`nearest` are ids that the caller may see, best first."""
         names = " or ".join(f"`{other}`" for other in nearest)
-        remedy = f"did you mean {names}?" if nearest else "list the ids with `mats list` or `GET /capabilities`"
+        remedy = f"did you mean {names}?" if nearest else LIST_IDS
         super().__init__(f"no capability {id!r}: {remedy}")
         self.id = id
 

@@ -11,7 +11,15 @@ from pydantic import BaseModel, Field
 
 from mats.domain.capability.capability import Id, Kind, Lifecycle
 from mats.domain.capability.faults import RequestModel
-from mats.domain.errors import CapabilityNotFound, DependencyFailed, Fault, Invalid, ReceiptNotFound, RequestInvalid
+from mats.domain.errors import (
+    LIST_IDS,
+    CapabilityNotFound,
+    DependencyFailed,
+    Fault,
+    Invalid,
+    ReceiptNotFound,
+    RequestInvalid,
+)
 from mats.domain.learning.outcome import Event
 from mats.domain.profile.profile import Profile, Status
 from mats.domain.protocols.descriptors import DESTROYS
@@ -375,7 +383,7 @@ def call(name: str, arguments: Mapping[str, Any], session: McpSession) -> Json |
     try:
         structured = remove_hidden(tool.call(arguments, session))
     except (Invalid, CapabilityNotFound, ReceiptNotFound) as error:
-        return _error_result(str(error))
+        return _error_result(str(error).replace(LIST_IDS, "search_capabilities finds ids"))
     except DependencyFailed as error:
         return _error_result(error_detail(error, session.caller))
     content = [{"type": "text", "text": tool.to_text(structured)}]
