@@ -71,6 +71,7 @@ def test_what_was_removed_comes_back_by_an_export_with_its_trust(mats: Mats, tmp
     before, file = mats("show", "com.acmes/refund", "--json").json, str(tmp_path / "all.jsonl")
     mats("export", file).done()
     assert mats("remove", "com.acmes/refund").done().out == "com.acmes/refund: removed\n"
+    assert "no version of it is shown" in mats("show", "com.acmes/refund").out
     assert mats("import", file, "--json").json["new"] == 1
     after = mats("show", "com.acmes/refund", "--json").json
     assert [after[name] for name in ("registration", "trust")] == [before["registration"], 70]

@@ -259,7 +259,7 @@ def _facts_of(shown: dict[str, Any], invocation: Invocation | None) -> Iterator[
     yield "status", state + (f": {error}" if (error := profile["error"]) else f", revision {profile['rev']}{indexed}")
     if earlier := len(shown["versions"]):
         yield "versions", f"{earlier:,} before this one: --json has them"
-    none = "its owner gave no way to call it" if profile["source"] else "nothing, as it shows nothing"
+    none = "its owner gave no way to call it" if profile["source"] else "not possible: no version of it is shown"
     yield "call", ", ".join(text for _, text in invocation.facts() if text) if invocation else none
     yield "inputs", ", ".join(mapping_at(item, "input_schema", "properties")) or "none declared"
     yield "summary", profile["enrichment"]["summary"] or "none"
