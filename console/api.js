@@ -29,6 +29,8 @@ export function onRefusal(listener) {
   notifyRefusal = listener;
 }
 
+export const SIGN_IN = "Sign in at the top of the page: "; // Begins the message of every 401
+
 /**
  * Send a request. Returns parsed JSON.
  *
@@ -56,7 +58,7 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
   const answer = await parseJson(response);
   if (response.ok) return answer;
   if (response.status === 401 || (response.status === 403 && !answer?.detail)) notifyRefusal(response.status);
-  const first = response.status === 401 ? "Sign in at the top of the page: " : "";
+  const first = response.status === 401 ? SIGN_IN : "";
   throw new Problem(response.status, first + (answer?.detail ?? `The service answered ${response.status}.`), answer?.errors ?? []);
 }
 

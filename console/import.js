@@ -47,6 +47,7 @@ async function send(body) {
     if (error.name !== "AbortError") fill(report, h("p", { class: "notice bad", role: "alert" }, error.message));
   } finally {
     report.removeAttribute("aria-busy");
+    report.scrollIntoView();
   }
 }
 

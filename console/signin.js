@@ -1,7 +1,7 @@
 // Sign in with an OpenID Connect issuer (authorization code with PKCE), or by pasting a token. The token is stored for
 // the lifetime of the tab.
 
-import { ask, token } from "./api.js";
+import { SIGN_IN, ask, token } from "./api.js";
 import { say } from "./dom.js";
 
 const PENDING = "mats.sign-in";
@@ -103,7 +103,7 @@ async function refusal() {
   try {
     await ask("registry/preview", { method: "POST", body: { namespace: "mats", name: "sign-in", kind: "tool" } });
   } catch (error) {
-    if (error.status === 401) return error.message;
+    if (error.status === 401) return error.message.replace(SIGN_IN, "").replace(/: send (.*) as Authorization: Bearer/, ": paste $1");
   }
   return "";
 }
