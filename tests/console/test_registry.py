@@ -238,3 +238,9 @@ def test_use_shows_what_was_found_and_what_nothing_served(blank, empty):
     assert line.get_by_role("cell").all_text_contents()[:5] == numbers
     unserved = page.get_by_role("group", name="Requests that nothing served").locator("tbody tr")
     expect(unserved).to_contain_text(["translate a poem to French1"])
+    page.set_viewport_size({"width": 360, "height": 740})
+    expect(line.get_by_role("cell").nth(4)).to_be_in_viewport()
+    page.goto(f"{blank.url}/#/import")
+    page.get_by_label("Document").fill(json.dumps(an_item(name="other")))
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("button", name="Register 1 capability")).to_be_in_viewport()
