@@ -240,7 +240,9 @@ def test_what_was_typed_before_signing_in_can_be_saved_after_it(empty, opener):
     dialog = page.get_by_role("dialog", name="Sign in")
     dialog.get_by_role("textbox").fill("wrong")
     page.keyboard.press("Enter")
-    expect(dialog.get_by_role("alert")).to_have_text(re.compile(r"^unknown token: paste the token in \S+operator\.token$"))
+    expect(dialog.get_by_role("alert")).to_have_text(
+        re.compile(r"^unknown token: paste the token in \S+operator\.token$")
+    )
     dialog.get_by_role("textbox").fill(empty.token)
     page.keyboard.press("Enter")
     expect(sign(page, "Sign out")).to_be_visible()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from mats.client import Called, Caller, call
-from mats.client.requests import check_names, variable_of
+from mats.client.calls import check_names
+from mats.client.requests import variable_of
 from mats.domain.errors import CapabilityError, DependencyFailed, NotPossible, RequestInvalid
 from mats.domain.protocols.addresses import Unfetchable
 from mats.domain.protocols.mcp_server import McpRemote, published_server, server_of
@@ -360,8 +361,10 @@ def test_a_value_that_would_be_ignored_is_refused_with_what_can_be_set_and_a_mis
         "authorization: is not taken by --set: set API_TOKEN_A_COM in the environment",
         "other: cannot be set: this call takes team, X-Region by --set",
     ]
-    with pytest.raises(RequestInvalid, match="X-Region: needs a value, by `--set X-Region="):
-        Caller(environment={}, values={"team": "bees"}).prepare(remote, {})
+    with pytest.raises(RequestInvalid, match=r"X-Region: needs a value, by `--set X-Region=.*; team: needs a value"):
+        Caller(environment={}).prepare(remote, {})
+    with pytest.raises(RequestInvalid, match="set API_USER_A_COM and API_PASSWORD_A_COM in"):
+        check_names(server_of({"url": "https://a.com/mcp", "headers": {"Authorization": "Basic x"}}), ["Authorization"])
     published = {"type": "streamable-http", "url": "https://a.com/mcp", "headers": [{"name": "X-Mode"}]}
     optional = published_server({"remotes": [published]})
     assert isinstance(optional, McpRemote)

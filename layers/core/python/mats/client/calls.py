@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mats.domain.capability.json_schema import NO_TEXTS, Texts, faults_of
 from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
-from mats.domain.protocols.authentication import variable_of
+from mats.domain.protocols.authentication import secrets_of, variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio, values_of
 from mats.domain.protocols.openapi import HttpCall, media_type_of
@@ -195,9 +195,14 @@ class Caller:
         values = {**values_of(call.stated), **self.values}
         given = {name: value for name, value in values.items() if name in call.headers}
         missing = [name for name in call.headers if name not in {*given, *call.optional}]
-        requests.check_values(missing, "the server asks for this header")
-        headers = {name: requests.header_value(name, value) for name, value in given.items()}
-        shown_url, secrets = self._address(call, reveal=False)
+        faults, headers, shown_url, secrets = list[Fault](), dict[str, str](), "", list["Credential"]()
+        with requests.gather(faults):
+            requests.check_values(missing, "the server asks for this header")
+            headers = {name: requests.header_value(name, value) for name, value in given.items()}
+        with requests.gather(faults):
+            shown_url, secrets = self._address(call, reveal=False)
+        if faults:
+            raise RequestInvalid(faults)
         shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
 
         def ask(wanted: "Ask") -> Any:
@@ -232,6 +237,29 @@ class Caller:
         env = {**get_default_environment(), **stated, **given}
         ask = partial(mcp_session.ask_command, line, timeout_s=self.timeout_s, env=env)
         return _tool_call({"command": command}, arguments, tool, ask)
+
+
+def check_names(call: Invocation | None, names: Collection[str]) -> None:
+    """Refuse values that a call would ignore. Raises RequestInvalid: with every such name."""
+    known = [*getattr(call, "inputs", ()), *getattr(call, "headers", ())]
+    takes = f"cannot be set: this call takes {', '.join(known) or 'no values'} by --set"
+    variables = {name: name for name in getattr(call, "env", ())}
+    if url := getattr(call, "url", ""):
+        auth = getattr(call, "auth", ())
+        is_basic = any(each.scheme == "basic" for each in auth)
+        secrets = {"authorization": ("API_USER", "API_PASSWORD") if is_basic else ("API_TOKEN",)}
+        secrets |= {secret.name.lower(): (secret.variable,) for secret in secrets_of(auth)}
+        variables = {
+            name: " and ".join(variable_of(each, url) or f"{each}_…" for each in used) for name, used in secrets.items()
+        }
+    faults = [
+        Fault(name, f"is not taken by --set: set {variable} in the environment" if variable else takes)
+        for name in names
+        if name not in known
+        for variable in [variables.get(name) or variables.get(name.lower())]
+    ]
+    if faults:
+        raise RequestInvalid(faults)
 
 
 def call(invocation: Stated, arguments: Mapping[str, Any], *, tool: str = "", **options: Any) -> Called:

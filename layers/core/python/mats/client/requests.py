@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import filterfalse
 from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -22,7 +21,6 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
 from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of, variable_of
-from mats.domain.protocols.catalogue import Invocation
 from mats.domain.protocols.openapi import HttpCall, Parameter, is_json, media_type_of
 from mats.domain.protocols.openapi_document import FORM, JSON, MULTIPART
 from mats.domain.protocols.protocol import namespace_of_url
@@ -142,23 +140,6 @@ def check_values(missing: Iterable[str], reason: str) -> None:
     """Raises RequestInvalid: with every name that is missing."""
     said = f"needs a value, by `--set {{0}}=...` or `values`: {reason}"
     if faults := [Fault(name, said.format(name)) for name in missing]:
-        raise RequestInvalid(faults)
-
-
-def check_names(call: Invocation | None, names: Iterable[str]) -> None:
-    """Refuse values that this call would ignore. Raises RequestInvalid: with every such name."""
-    url, auth, variables = getattr(call, "url", ""), getattr(call, "auth", ()), getattr(call, "env", ())
-    secrets = {secret.name.lower(): secret.variable for secret in secrets_of(auth)}
-    secrets = {"authorization": "API_TOKEN", **secrets} if url else {}
-    known = [*getattr(call, "inputs", ()), *getattr(call, "headers", ())]
-    takes = f"cannot be set: this call takes {', '.join(known) or 'no values'} by --set"
-    faults = list[Fault]()
-    for name in filterfalse(known.__contains__, names):
-        variable = name if name in variables else secrets.get(name.lower(), "")
-        if variable and name not in variables:
-            variable = variable_of(variable, url) or f"{variable}_…"
-        faults.append(Fault(name, f"is not taken by --set: set {variable} in the environment" if variable else takes))
-    if faults:
         raise RequestInvalid(faults)
 
 

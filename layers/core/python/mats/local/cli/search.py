@@ -280,8 +280,7 @@ def call(
     local = local_system(context.obj, create=False)
     profile = local.application.get_or_suggest(local_caller(local.settings), Id(id))
     given = dict(_pair(one) for one in values or ())
-    from mats.client.calls import Caller  # noqa: PLC0415 - urllib3, for this command only
-    from mats.client.requests import check_names  # noqa: PLC0415 - as above
+    from mats.client.calls import Caller, check_names  # noqa: PLC0415 - urllib3, for this command only
 
     caller = Caller(
         values=given, private=private, timeout_s=timeout, may_run=lambda command: _confirm(command, yes=yes)
