@@ -59,7 +59,7 @@ SOURCES: Mapping[str, Sequence[str]] = {
     "experiment-ablate": (
         *_ANSWER,
         *_TOLD,
-        f"{_MATS}/domain/learning/*.py",
+        *(f"{_MATS}/domain/learning/{name}.py" for name in ("outcome", "remembered", "voting")),
         f"{_HERE}/ablate/*.py",
         f"{_HERE}/attacks/*.py",
     ),
