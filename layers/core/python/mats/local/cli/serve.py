@@ -141,7 +141,7 @@ def _run(local: LocalSystem, listener: socket.socket, access: Access) -> None:
         Server(config).run(sockets=[listener])
 
 
-_FIRST_SEARCH = 'search "what you want to do"'
+_FIRST_SEARCH = 'search "count the rows of a table in my SQLite file"'
 _FIRST_IMPORT = "import FILE  # nothing is registered yet"
 
 
