@@ -88,7 +88,7 @@ def use_by_id(answers: Iterable[GivenAnswer]) -> dict[Id, Use]:
 
 
 def unserved_requests(answers: Iterable[GivenAnswer]) -> list[UnservedRequest]:
-    """What nothing served, most requests first; `answers` has the latest first.
+    """The requests that nothing served, most frequent first; `answers` has the latest first.
 
     An answer that nobody reported on counts as the others with its text: if a result of one succeeded, it is served.
     """

@@ -1,7 +1,7 @@
 """Rank what does another thing than was asked behind: who asks does not want anything changed.
 
-Who asks for several does not want one, and the other way round: `which invoices are open` is no `getInvoice`. It is
-known of operations alone, by their paths: docs/decisions/0109.
+A request for several entries lowers operations that return one, and the reverse: `which invoices are open` lowers
+`getInvoice`. Only the paths of operations tell which they return: docs/decisions/0109.
 """
 
 import re
@@ -68,7 +68,7 @@ def act_of(profile: Profile) -> Act:
 
 
 def _number_given(spoken: str, name: str) -> Act:
-    """Whether what reads gives one or several, if it is an operation: by its path, unless its name says otherwise."""
+    """The number of entries that an operation returns, by its path; `READ` if it is unknown or its name disagrees."""
     if spoken.startswith("list the "):
         return Act.SEVERAL
     return Act.ONE if _GETS_ONE.match(spoken) and not is_plural(split_identifier(name).lower()) else Act.READ

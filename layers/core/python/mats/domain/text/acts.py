@@ -102,7 +102,7 @@ def act_asked(request: str) -> Act:
 
 
 def _number_asked(verb: str, words: list[str]) -> Act:
-    """Whether a request that reads wants one or several, if it says so by a plural or an article."""
+    """The number of entries that a reading request wants, by a plural or an article; `READ` if it has neither."""
     if verb == "list" or (verb == "who" and words[:1] in (["are"], ["were"])):
         return Act.SEVERAL
     if verb in ("which", "what"):
