@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mats.domain.capability.json_schema import NO_TEXTS, Texts, faults_of
 from mats.domain.errors import DependencyFailed, Fault, NotInstalled, NotPossible, RequestInvalid, command_to_install
 from mats.domain.protocols.a2a import A2aCall
-from mats.domain.protocols.authentication import secrets_of, variable_of
+from mats.domain.protocols.authentication import is_basic, secrets_of, variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio, values_of
 from mats.domain.protocols.openapi import HttpCall, media_type_of
@@ -246,8 +246,7 @@ def check_names(call: Invocation | None, names: Collection[str]) -> None:
     variables = {name: name for name in getattr(call, "env", ())}
     if url := getattr(call, "url", ""):
         auth = getattr(call, "auth", ())
-        is_basic = any(each.scheme == "basic" for each in auth)
-        secrets = {"authorization": ("API_USER", "API_PASSWORD") if is_basic else ("API_TOKEN",)}
+        secrets = {"authorization": ("API_USER", "API_PASSWORD") if is_basic(auth) else ("API_TOKEN",)}
         secrets |= {secret.name.lower(): (secret.variable,) for secret in secrets_of(auth)}
         variables = {
             name: " and ".join(variable_of(each, url) or f"{each}_…" for each in used) for name, used in secrets.items()

@@ -20,7 +20,7 @@ from mats.domain.capability.capability import Kind, parts
 from mats.domain.capability.json_schema import example_of, resolve_reference
 from mats.domain.profile.profile import Profile
 from mats.domain.protocols.a2a import A2aCall
-from mats.domain.protocols.authentication import TOKEN, first_option, secrets_of, variable_of
+from mats.domain.protocols.authentication import TOKEN, is_basic, secrets_of, variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio, values_of
 from mats.domain.protocols.openapi import HttpCall, media_type_of
@@ -120,7 +120,7 @@ def client_configuration(server: McpServer, id: str) -> str:
         for secret in secrets_of(server.auth):
             if secret.place == "header":
                 headers[secret.name] = f"{secret.prefix}{{token}}" if secret.prefix else ""
-        if any(scheme.scheme == "basic" for scheme in first_option(server.auth)):
+        if is_basic(server.auth):
             headers["Authorization"] = "Basic {credentials}"
         entry = {"type": "sse" if server.transport == "sse" else "http", "url": server.url, "headers": headers}
     namespace, name = parts(id)
@@ -210,7 +210,7 @@ def curl_command(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> str:
         else:
             key = f"{'&' if '?' in url or address else '?'}{quote(secret.name, safe='')}="
             address += shell_word(f"{'' if address else url}{key}", own(secret.variable))
-    if any(scheme.scheme == "basic" for scheme in first_option(call.auth)):
+    if is_basic(call.auth):
         options.append(f'-u "${own("API_USER")}:${own("API_PASSWORD")}"')
     shown = "" if method == "GET" and body is None else " --head" if method == "HEAD" else f" -X {method}"
     first = f"curl{' --globoff' if set(url) & set('{}[]') else ''}{shown} {address or shell_word(url)}"

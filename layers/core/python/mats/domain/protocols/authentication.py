@@ -163,6 +163,11 @@ def first_option(auth: Iterable[AuthScheme]) -> list[AuthScheme]:
     return [scheme for scheme in schemes if scheme.option in (None, first)]
 
 
+def is_basic(auth: Iterable[AuthScheme]) -> bool:
+    """True if the first alternative has HTTP Basic, a user and a password."""
+    return any(scheme.scheme == "basic" for scheme in first_option(auth))
+
+
 def secrets_of(auth: Iterable[AuthScheme]) -> list[Secret]:
     """The secrets of the first alternative: bearer tokens and API keys, each in a variable of its own.
 
