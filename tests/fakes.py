@@ -231,7 +231,7 @@ class MemoryIndex:
         return found
 
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
-        every = {term for entry in self.entries.values() for term in _terms_of(entry)}
+        every = {term for entry in self._visible_to(admitted.visible).values() for term in _terms_of(entry)}
         seen = Counter(term for entry in self._visible_to(admitted).values() for term in _terms_of(entry))
         near = {
             word: nearest(word, {each: count for each, count in seen.items() if each[0] == word[0]})

@@ -125,7 +125,7 @@ def test_a_word_that_no_entry_has_is_taken_for_the_nearest_that_the_caller_sees(
             entry("a", "open a pull request of the database"),
             entry("b", "request, requests"),
             entry("c", "oven and workflow of an address"),
-            entry("hidden", "a secretword", visible_to=("ops",)),
+            entry("hidden", "a secretword, opne", visible_to=("ops",)),
             tombstone("gone", rev=1),
         ]
     )
@@ -137,7 +137,10 @@ def test_a_word_that_no_entry_has_is_taken_for_the_nearest_that_the_caller_sees(
         "opne": "open", "requets": "request", "workflwo": "workflow", "databsae": stem("database"), "addres": "address",
     }  # fmt: skip
     assert meant("request", "requesting", "wrxkfolx", "penguin", "secretwrod") == {}
-    assert meant("secretwrod", admitted=Filter(audiences=frozenset({"ops"}))) == {"secretwrod": "secretword"}
+    ops = Filter(audiences=frozenset({"ops"}))
+    assert meant("secretwrod", admitted=ops) == {"secretwrod": "secretword"}
+    assert meant("opne", admitted=ops) == {}
+    assert meant("workflow", "addres", admitted=Filter(namespaces=frozenset({"com.else"}))) == {}
     assert meant() == {}
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from mats.adapters.sqlite.database import SCHEMA_VERSION
+from mats.domain.capability.registration import Registration
+from mats.domain.profile.origin import fingerprint
 from tests.command import sql
 from tests.integration.conftest import Mats, rows, serving, tool
 
@@ -64,7 +66,7 @@ def test_an_export_imported_elsewhere_gives_the_same_registry_trust_and_answers(
     assert imported.json["trust"] == {"assigned": 2}
     assert (imported.code, imported.json["rejected"]) == (0, [])
     assert dump(other, "registry") == dump(filled, "registry") != []
-    assert dump(other, "trust") == dump(filled, "trust")
+    assert [row[0] for row in dump(other, "trust")] == [row[0] for row in dump(filled, "trust")]
     for one, two in zip(answers(filled), answers(other), strict=True):
         assert one == two
     assert other("export").out == file.read_text()  # in a stable order
@@ -80,7 +82,7 @@ def test_an_export_is_ordered_private_and_printable(filled: Mats, tmp_path):
     assert ids == sorted(ids)
     assert [line["trust"] for line in lines[: -len(ids)]] == [
         {"id": "com.acme.*", "trust": 30, "provider": "Acme"},
-        {"id": REFUND, "trust": 80},
+        {"id": REFUND, "trust": 80, "approved": digest_of(lines[ids.index(REFUND) - len(ids)])},
     ]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not {"\u202e", "\u2028", "\x1b"} & set(file.read_text())
@@ -148,11 +150,18 @@ def test_a_backup_made_while_serving_can_be_restored_into_an_empty_folder_only(f
 APPROVED = {**tool("refund", description="Give money back", provider="Acme"), "endpoint": "https://a.example"}
 
 
+CHANGED = {**APPROVED, "endpoint": "https://evil.example"}
+
+
+def digest_of(item: dict[str, Any]) -> str:
+    return fingerprint(Registration.parse(item).item())
+
+
 def hold_a_change(mats: Mats) -> None:
     """Make a change of a rated entry that waits for an operator."""
     mats("add", "-", stdin=rows(APPROVED))
     mats("review", REFUND, "--approve")
-    mats("add", "-", stdin=rows({**APPROVED, "endpoint": "https://evil.example"}))
+    mats("add", "-", stdin=rows(CHANGED))
 
 
 def carry_by_backup(source: Mats, target: Mats, file: Path) -> None:
@@ -274,7 +283,57 @@ def test_an_export_approves_nothing_that_waits_in_the_queue(filled: Mats):
     event = f"VALUES ('e', 'Registry', 'MODIFY', '{REFUND}', '2026-01-01T00:00:00+00:00')"
     sql(filled.home / "mats.db", f"INSERT INTO events (event_id, source, change, id, time) {event}")
     rows_of_trust = [json.loads(line)["trust"] for line in filled("export").out.splitlines() if '{"trust"' in line]
-    assert [row["id"] for row in rows_of_trust if "approved" in row] == [PAYROLL, "com.acme/wörter"]
+    approved = {row["id"]: row["approved"] for row in rows_of_trust if "approved" in row}
+    assert list(approved) == [PAYROLL, REFUND, "com.acme/wörter"]
+    assert approved[REFUND] != digest_of(tool("refund", description="Give money back", provider="Acme"))
+
+
+@pytest.mark.parametrize("state", ["removed", "invalid", "not processed"])
+def test_what_is_not_what_operators_trusted_is_not_shown_where_an_export_is_imported(
+    filled: Mats, other: Mats, state: str
+):
+    if state == "removed":
+        filled("remove", REFUND).done()
+    else:
+        item = json.dumps(CHANGED if state == "not processed" else {**CHANGED, "tags": 5})
+        sql(filled.home / "mats.db", f"UPDATE registry SET digest = 'x', item = '{item}' WHERE id = '{REFUND}'")
+        event = f"VALUES ('e', 'Registry', 'MODIFY', '{REFUND}', '2026-01-01T00:00:00+00:00')"
+        sql(filled.home / "mats.db", f"INSERT INTO events (event_id, source, change, id, time) {event}")
+    if state == "invalid":
+        filled("reconcile").done()
+    other("import", "-", "--with-trust", stdin=filled("export").out.encode())
+    other("add", "-", stdin=rows(CHANGED))
+    assert "https://evil.example" not in other("search", "money back", "--json").out
+    assert [one["id"] for one in other("review", "--json").json["waiting"]] == [REFUND]
+
+
+def test_what_waits_is_not_let_through_under_another_namespace(filled: Mats, other: Mats):
+    hold_a_change(filled)
+    ran = other("import", "-", "--namespace", "org.x", "--json", stdin=filled("export").out.encode())
+    assert [one["faults"][0]["message"].split()[0] for one in ran.json["rejected"]] == [REFUND]
+    assert "https://evil.example" not in other("search", "money back", "--json").out
+
+
+def test_an_import_that_was_killed_after_it_saved_what_is_shown_can_be_repeated(filled: Mats, other: Mats):
+    hold_a_change(filled)
+    lines = filled("export").out.encode()
+    other("import", "-", "--with-trust", stdin=lines).done()
+    sql(other.home / "mats.db", f"DELETE FROM registry WHERE id = '{REFUND}'")
+    report = other("import", "-", "--with-trust", "--json", stdin=lines).done().json
+    assert (report["rejected"], report["new"]) == ([], 1)
+    assert [one["id"] for one in other("review", "--json").json["waiting"]] == [REFUND]
+
+
+def test_an_older_export_takes_back_no_decision(filled: Mats):
+    older = filled("export").out.encode()
+    hold_a_change(filled)
+    filled("review", REFUND, "--reject").done()
+    filled("review", "com.acme.*", "--policy", "review").done()
+    filled("import", "-", "--with-trust", stdin=older)
+    assert "com.acme.*: policy review" in filled("review").out
+    filled("review", "com.acme.*", "--policy", "open").done()
+    filled("add", "-", stdin=rows(CHANGED))
+    assert "https://evil.example" not in filled("search", "money back", "--json").out
 
 
 def test_a_line_that_holds_nothing_back_is_rejected(filled: Mats, other: Mats):

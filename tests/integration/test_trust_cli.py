@@ -141,6 +141,21 @@ def test_what_is_decided_is_seen_before_one_change_at_a_time(mats):
     assert len(mats("review", "--json").json["waiting"]) == 1
 
 
+def test_withdrawn_trust_takes_no_decision_back(mats):
+    good, evil = (tool(IDS[0], endpoint=f"https://{name}.example.net/x") for name in ("good", "evil"))
+    mats("import", "-", stdin=rows(good))
+    mats("trust", "com.stripe.*", "80")
+    mats("review", "com.stripe.*", "--policy", "review").done()
+    mats("import", "-", stdin=rows(evil))
+    mats("review", IDS[0], "--reject").done()
+    for target in (IDS[0], "com.stripe.*"):
+        mats("trust", target, "none").done()
+    assert "com.stripe.*: policy review" in mats("review").out
+    mats("review", "com.stripe.*", "--policy", "open").done()
+    mats("add", "-", stdin=rows(evil))
+    assert "evil.example" not in mats("search", "give money back", "--json").out
+
+
 def test_a_policy_that_shows_what_waited_says_so(mats):
     good, evil = (tool(IDS[0], endpoint=f"https://{name}.example.net/x") for name in ("good", "evil"))
     mats("import", "-", stdin=rows(good))

@@ -46,7 +46,9 @@ def world(encoder: FakeEncoder) -> World:
 
 def decide(world: World, **decision: str) -> ChangeResult:
     before = world.trust.rows([PAY.id]).get(PAY.id, NOTHING_ASSIGNED)
-    world.trust.put(PAY.id, replace(before, **decision))
+    for made, digest in decision.items():
+        before = before.approve(digest) if made == "approved" else before.reject(digest)
+    world.trust.put(PAY.id, before)
     return world.deliver(PAY.id)[PAY.id]
 
 
@@ -285,12 +287,57 @@ def test_what_is_held_can_be_removed(world: World):
     assert (profile.status, profile.held, profile.approved, profile.source) == (Status.DELETED, None, None, None)
 
 
-def test_an_invalid_registration_takes_the_place_of_a_held_one(world: World):
-    world.register(EVIL)
+def register_invalid(world: World) -> None:
     world.registry.items[PAY.id] = {**PAY.item(), "tags": 5}
     assert world.deliver(PAY.id) == {PAY.id: ChangeResult.REJECTED}
+
+
+@pytest.mark.parametrize("now", [RATED, NOTHING_ASSIGNED, Assigned(policy=Policy.AUTO)])
+@pytest.mark.parametrize("rejected", [False, True])
+def test_an_invalid_registration_releases_nothing(world: World, now: Assigned, *, rejected: bool):
+    world.register(EVIL)
+    if rejected:
+        decide(world, rejected=fingerprint(EVIL.item()))
+    world.trust.put(PAY.id, now)
+    world.deliver(PAY.id)
+    register_invalid(world)
+    assert world.register(OTHER) is HELD
+    assert "mcp.example" in world.profile(PAY.id).invocation
+    register_invalid(world)
+    assert world.register(PAY) is INDEXED
     assert world.profile(PAY.id).held is None
+
+
+@pytest.mark.parametrize("steps", ["ri", "rir", "rri", "ririr"])
+def test_a_removal_and_an_invalid_registration_release_nothing(world: World, steps: str):
+    for step in steps:
+        remove(world) if step == "r" else register_invalid(world)
     assert world.register(EVIL) is HELD
+    assert not world.index.fetch([PAY.id])
+    assert world.register(PAY) is INDEXED
+
+
+def test_a_new_entry_that_waited_waits_again_after_a_removal_and_an_invalid_registration(world: World):
+    world.trust.put(PAY.id, NOTHING_ASSIGNED)
+    remove(world)
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.REVIEW))
+    assert world.register(OTHER) is HELD
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.AUTO))
+    remove(world)
+    register_invalid(world)
+    assert world.register(OTHER) is HELD
+
+
+def test_every_rejection_is_remembered(world: World):
+    for each in (EVIL, OTHER):
+        world.register(each)
+        decide(world, rejected=fingerprint(each.item()))
+    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.OPEN))
+    assert [world.register(each) for each in (EVIL, OTHER)] == [HELD, HELD]
+    third = PAY.model_copy(update={"version": "3"})
+    decide(world, approved=fingerprint(third.item()))
+    assert world.register(third) is INDEXED
+    assert [world.register(each) for each in (EVIL, OTHER)] == [HELD, HELD]
 
 
 def test_an_encoder_that_fails_holds_up_what_only_it_can_tell(world: World, encoder: FakeEncoder):

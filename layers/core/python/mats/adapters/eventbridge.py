@@ -50,7 +50,7 @@ class EventBus:
         self._put([self._rejection(profile) for profile in profiles])
 
     def _rejection(self, profile: "Profile") -> dict[str, str]:
-        if profile.held:
+        if profile.held and not profile.error:
             held = {"digest": profile.held.digest, "changes": profile.held.changes}
             return _event(_HELD, {"id": profile.id, **held})
         return _event(_REJECTED, {"id": profile.id, "error": profile.error})

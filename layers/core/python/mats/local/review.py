@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mats.bootstrap.local import LocalSystem
@@ -12,7 +11,7 @@ from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
 from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
 from mats.domain.profile.changes import compare, contract_of, own_domain
 from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.profile import Held, Profile, profile_of
+from mats.domain.profile.profile import Held, Profile, Status, profile_of
 from mats.edge.observers import log_record
 from mats.ports import Item
 from mats.usecases.gate import MOST_CHANGES
@@ -43,7 +42,8 @@ def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
         for id in ids
         if id in stored
         and id in items
-        and (profile := stored[id].profile).held
+        and (profile := stored[id].profile).status is Status.HELD
+        and profile.held
         and (known or not profile.held.rejected)
     ]
     return sorted(found, key=lambda one: all(field["field"] != "suspicious" for field in one["fields"]))
@@ -87,7 +87,6 @@ def decide(local: LocalSystem, id: Id, digest: str, *, approve: bool) -> None:
     if not digest == held[0]["digest"] == fingerprint(Registration.parse(item).item()):
         raise NotPossible([Fault("digest", f"{id} has changed since: look at it again")])
     before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
-    after = replace(before, approved=digest, rejected="") if approve else replace(before, rejected=digest)
-    local.stores.trust.put(id, after)
+    local.stores.trust.put(id, before.approve(digest) if approve else before.reject(digest))
     decision = "approved" if approve else "rejected"
     log_record({"event": "reviewed", "id": id, "decision": decision, "digest": digest, "changes": held[0]["changes"]})

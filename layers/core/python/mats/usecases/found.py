@@ -13,7 +13,6 @@ from mats.domain.profile.profile import Profile
 from mats.domain.search.candidate import UNMARKED, Candidate, Marks
 from mats.domain.search.lookups import Vector
 from mats.domain.search.namespaces import notes_on_absent
-from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scale, Scores
 from mats.domain.search.shortlist import Steps, take_in_turn
 from mats.ports import SearchIndex
@@ -89,7 +88,7 @@ def check_sides(
     if neural is not None and not neural and lexical:
         trace.degraded.append("neural")  # no entry has a vector of this encoder
     if not (lexical or neural) and admitted.namespaces:
-        visible = Filter(audiences=admitted.audiences)
+        visible = admitted.visible
         known = run.start("namespaces", partial(index.namespaces, visible)).finish() or ()
         trace.notes += notes_on_absent(admitted.namespaces, known)
     return lexical, neural or {}

@@ -58,9 +58,9 @@ class _Case:
     def digest(self) -> str:
         return fingerprint(self.draft.registration.item()) if self.draft.registration else ""
 
-    def has(self, digest: str) -> bool:
-        """True if its registration has this digest; where that is empty, as mostly, none is computed."""
-        return bool(digest) and self.digest == digest
+    def has(self, *digests: str) -> bool:
+        """True if its registration has one of these digests; where all are empty, as mostly, none is computed."""
+        return any(digests) and self.digest in digests
 
     def decide(self, similarity: float | None, cause: Cause) -> Draft:
         """The draft, or what is to be saved while its registration waits."""
@@ -68,7 +68,7 @@ class _Case:
         if self.approved and self.after:
             own = own_domain(self.draft.target.profile.namespace)
             reasons = compare(self.approved, self.after, similarity, own=own) or (WORDING,)
-        rejected = self.has(self.assigned.rejected)
+        rejected = self.has(*self.assigned.rejected)
         if rejected or self.reviewed or worst(reasons) is ChangeClass.DANGEROUS:
             return self._hold(reasons, cause, rejected=rejected)
         return _with_approved(self.draft, self.approved if self.approved != self.after else None)
@@ -160,11 +160,13 @@ class Gate:
         """The case that a decision compares; the draft itself, if it needs none."""
         reviewed, made = assigned.policy is Policy.REVIEW, draft.target.profile
         case = _Case(draft, last, assigned, reviewed=reviewed)
-        rejected, is_open = case.has(assigned.rejected), assigned.policy is Policy.OPEN
+        rejected, is_open = case.has(*assigned.rejected), assigned.policy is Policy.OPEN
         if case.has(assigned.approved) or (is_open and not rejected):
             return draft
         held = last.profile.held if last else None
-        if last and held and case.has(held.digest):  # until an operator decides, or its owner changes it
+        again = held is not None and case.has(held.digest)
+        if last and held and again and last.profile.status is Status.HELD:
+            # until an operator decides, or its owner changes it
             waiting = last.profile.with_assigned(assigned).hold(held.model_copy(update={"rejected": rejected}))
             return Draft(target=replace(last, profile=waiting))
         asked_for = self.run.maker.review_new and not assigned.is_rated and not assigned.policy
@@ -173,21 +175,28 @@ class Gate:
         if last and not rejected and is_made_from(last.profile, draft):
             return _with_approved(draft, last.profile.approved if gated else None)
         known = last.profile if last and (last.profile.findable or last.profile.approved) else None
-        after = None
         if known:
             waits = gated or rejected or not known.findable
         else:
-            if made.namespace not in removed:
-                removed[made.namespace] = self.profiles.removals(made.namespace)
-            if former := removed[made.namespace]:
-                after = contract_of(made)
-                known = _former(made, after, former)
-            waits = known is not None or rejected or if_new
-            case = replace(case, reviewed=if_new)
+            known = self._former(made, last, removed)
+            again = again or if_new or bool(assigned.approved)  # of an approved entry that is not here
+            waits = known is not None or rejected or again
         if not waits:
             return draft
         approved = (known.approved or contract_of(known)) if known else None
-        return replace(case, approved=approved, after=after or contract_of(made))
+        return replace(case, approved=approved, after=contract_of(made), reviewed=reviewed or again)
+
+    def _former(self, made: Profile, last: Stored | None, removed: dict[str, Sequence[Profile]]) -> Profile | None:
+        """What operators rated or held of an entry that was removed and is registered again, or under another name."""
+        earlier = self.profiles.versions(made.id) if last else ()
+        same = next((each for each in reversed(earlier) if each.findable or each.held or each.approved), None)
+        if same and _is_guarded(same):
+            return same
+        if made.namespace not in removed:
+            removed[made.namespace] = [*filter(_is_guarded, self.profiles.removals(made.namespace))]
+        after = contract_of(made) if removed[made.namespace] else Contract()
+        others = (each for each in removed[made.namespace] if each.name != made.name)
+        return next((each for each in others if is_renamed(each.approved or contract_of(each), after)), None)
 
     def _similarities(self, cases: Sequence[_Case]) -> Sequence[float | None]:
         """As `compare` takes them, where this run encodes texts."""
@@ -223,12 +232,10 @@ def _is_unclear(case: _Case) -> bool:
     """True if only the similarity of the texts decides."""
     if not case.approved or not case.after or case.after.description in ("", case.approved.description):
         return False
-    decided = case.assigned.policy is Policy.REVIEW or case.has(case.assigned.rejected)
+    decided = case.assigned.policy is Policy.REVIEW or case.has(*case.assigned.rejected)
     return not decided and worst(compare(case.approved, case.after)) is not ChangeClass.DANGEROUS
 
 
-def _former(made: Profile, after: Contract, removed: Sequence[Profile]) -> Profile | None:
-    """The rated entry that was removed from the namespace and is registered again, perhaps under another name."""
-    rated = [each for each in removed if each.trust is not None or each.provider_verified or each.held]
-    same = next((each for each in rated if each.name == made.name), None)
-    return same or next((each for each in rated if is_renamed(each.approved or contract_of(each), after)), None)
+def _is_guarded(profile: Profile) -> bool:
+    """True if operators rated it, or a change of it waited for them."""
+    return profile.is_rated or bool(profile.held)

@@ -3,8 +3,9 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from threading import Event
 from typing import Any
 
@@ -18,6 +19,7 @@ from mats.domain.search.lookups import NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scores, best_first
 from mats.domain.text.spelling import nearest, word_of
+from mats.domain.text.words import stem
 from mats.ports import Stored, Target
 
 ALIAS = "capabilities"
@@ -144,16 +146,20 @@ class OpenSearchIndex:
         }
 
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
-        """With a second search if a word is unknown."""
-        if not words:
+        """With two more searches if a word is unknown."""
+        counts = self._count_having(admitted.visible, map(stem, words))
+        if not (unknown := [word for word in words if counts and not counts[stem(word)]]):
             return {}
         nothing: dict[str, list[str]] = {}
-        options = self.domain.search(mapping.stems_suggested, self.read, mapping.misspelt(words), nothing=nothing)
-        counted = {each: mapping.holding(each) for stems in options.values() for each in stems}
-        counts = self._aggregate(mapping.filter_clauses(admitted), counted)
-        seen = {each: int(count["doc_count"]) for each, count in counts.items()}
+        options = self.domain.search(mapping.stems_suggested, self.read, mapping.stems_near(unknown), nothing=nothing)
+        seen = self._count_having(admitted, chain.from_iterable(options.values()))
         near = {word: nearest(word, {each: seen[each] for each in stems}) for word, stems in options.items() if seen}
         return {word: word_of(each) for word, each in near.items() if each}
+
+    def _count_having(self, admitted: Filter, stems: Iterable[str]) -> Mapping[str, int]:
+        """The number of entries that the filter admits whose text has each of these; empty if there is no index."""
+        counts = self._aggregate(mapping.filter_clauses(admitted), {each: mapping.holding(each) for each in stems})
+        return {each: int(count["doc_count"]) for each, count in counts.items()}
 
     def namespaces(self, admitted: Filter) -> Collection[str]:
         found = self._aggregate(mapping.filter_clauses(admitted), {"spaces": mapping.all_namespaces()})

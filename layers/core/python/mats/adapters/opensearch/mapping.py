@@ -214,20 +214,21 @@ def elsewhere(name: str) -> dict[str, Any]:
     return {"filter": {"bool": {"filter": text, "must_not": any_key([name_key(name)])}}}
 
 
-def misspelt(words: Collection[str]) -> dict[str, Any]:
-    """A search for stems that are near to words, and for the entries that have the words."""
-    term = {"field": "text", "analyzer": "whitespace", "max_edits": 2, "min_word_length": 3, "size": _SUGGESTED}
-    suggested = {word: {"text": f"{stem(word)} {word}", "term": term} for word in words}
-    return {"size": 0, "suggest": suggested, "aggs": {word: holding(stem(word)) for word in words}}
+def stems_near(words: Collection[str]) -> dict[str, Any]:
+    """A search for stems that are near to words, also to those that some entry has."""
+    term = {
+        "field": "text", "analyzer": "whitespace", "max_edits": 2, "min_word_length": 3, "size": _SUGGESTED,
+        "suggest_mode": "always",
+    }  # fmt: skip
+    return {"size": 0, "suggest": {word: {"text": f"{stem(word)} {word}", "term": term} for word in words}}
 
 
 def stems_suggested(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The stems that the response to `misspelt` suggests for each word that no entry has, if any."""
-    counts = {word: count["doc_count"] for word, count in found["aggregations"].items()}
+    """The stems that the response to `stems_near` suggests for each word, if any."""
     options = {
         word: [each["text"] for one in ones for each in one["options"]] for word, ones in found["suggest"].items()
     }
-    return {word: stems for word, stems in options.items() if stems and not counts[word]}
+    return {word: stems for word, stems in options.items() if stems}
 
 
 def holding(stem: str) -> dict[str, Any]:

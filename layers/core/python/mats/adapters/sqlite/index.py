@@ -180,9 +180,9 @@ class SqliteIndex:
 
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
         with self._lock:
-            mask = self._mask(admitted)
-            known = set(self._postings.terms_of(list(map(stem, words))))
-            near = {word: self._nearest(word, mask) for word in words if stem(word) not in known}
+            visible, mask = self._mask(admitted.visible), self._mask(admitted)
+            unknown = [word for word in words if not len(self._rows_with(visible, stem(word)))]
+            near = {word: self._nearest(word, mask) for word in unknown}
             return {word: self._vocabulary.words[found] for word, found in near.items() if found}
 
     def _nearest(self, word: str, mask: Mask) -> str:

@@ -213,17 +213,20 @@ class SqliteTrust:
 def snapshot(database: Database, lost: list[Id] | None = None) -> Iterator[Profile | Item | tuple[Id, Assigned]]:
     """Rows of trust, profiles of held entries, and items: all that another registry needs to show the same.
 
-    Each in order of id, as of one moment. What is shown in a namespace under review has a row that approves it. Ids of
-    what cannot be read in a damaged file are added to `lost`. Raises as `Database.reading` does; with `lost`, only if
-    nothing can be read.
+    Each in order of id, as of one moment. What is shown in a namespace under review, or has trust of its own, has a row
+    that approves it; where the latest registration is not what is shown, that row approves none. Ids of what cannot be
+    read in a damaged file are added to `lost`. Raises as `Database.reading` does; with `lost`, only if nothing can be
+    read.
     """
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")
         read = partial(_read_parsed, connection, lost)
         rows = dict(read("trust", "assigned", lambda row: parse_row(json.loads(row))))
-        for id, digest in _list_shown(connection) if any(row.policy is Policy.REVIEW for row in rows.values()) else ():
-            if resolve(id, rows).policy is Policy.REVIEW:
-                rows[id] = replace(rows.get(id, NOTHING_ASSIGNED), approved=digest)
+        is_any_reviewed = any(row.policy is Policy.REVIEW for row in rows.values())
+        for id, digest, is_shown in _list_shown(connection, None if is_any_reviewed else rows):
+            own = rows.get(id, NOTHING_ASSIGNED)
+            if own.trust is not None or (is_shown and resolve(id, rows).policy is Policy.REVIEW):
+                rows[id] = replace(own, approved=digest)
         yield from sorted(rows.items())
         known = len(lost or ())
         yield from (held for _, held in read("profiles", "body", Profile.model_validate_json, "status = 'held'"))
@@ -273,13 +276,18 @@ def _read_around(
             lost.append(Id(id))
 
 
-def _list_shown(connection: sqlite3.Connection) -> list[tuple[Id, str]]:
-    """The ids whose latest registration is shown, with its digest."""
+def _list_shown(connection: sqlite3.Connection, ids: Collection[Id] | None) -> list[tuple[Id, str, bool]]:
+    """Of these, or all, that do not wait: the digest of the registration, and whether that is what is shown.
+
+    Where it is not, because it is removed, invalid or not processed yet, the digest is one that no registration has.
+    """
     query = (
-        "SELECT id, digest FROM registry JOIN profiles USING (id) "
-        "WHERE status = 'active' AND id NOT IN (SELECT id FROM events)"
+        "SELECT id, iif(shown, digest, json_extract(body, '$.content')), shown FROM "
+        "(SELECT *, status = 'active' AND digest IS NOT NULL AND id NOT IN (SELECT id FROM events) AS shown "
+        "FROM profiles LEFT JOIN registry USING (id)) "
+        f"WHERE status != 'held' {'' if ids is None else f'AND id IN {IN}'}"
     )
-    return connection.execute(query).fetchall()
+    return connection.execute(query, () if ids is None else (as_json(ids),)).fetchall()
 
 
 def read_snapshot(connection: sqlite3.Connection) -> Iterator[Item | tuple[Id, Assigned]]:

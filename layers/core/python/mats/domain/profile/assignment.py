@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 from mats.domain.capability.capability import Id, capability_id, parts
 from mats.domain.text.fence import find_hidden
@@ -28,6 +29,7 @@ class Policy(StrEnum):
 
 
 _FINGERPRINT = re.compile("[0-9a-f]{8,128}")
+_MOST_REJECTED = 50  # Rejected registrations of a capability that are remembered
 MAX_PROVIDER = 200  # Characters
 UNRATED_TRUST = 50  # What an unrated capability counts as beside others
 
@@ -40,7 +42,7 @@ class Assigned:
     provider: str = ""  # The verified one, or empty
     cleared: str = ""  # Fingerprint of a registration whose flags an operator has cleared, or empty
     approved: str = ""  # Fingerprint of one that is to be shown, or empty
-    rejected: str = ""  # Fingerprint of one that is not to be shown, or empty
+    rejected: tuple[str, ...] = ()  # Fingerprints of those that are not to be shown, the latest last
     policy: Policy | None = None  # Which changes wait for an operator; None: as for the namespace
 
     def __bool__(self) -> bool:
@@ -57,7 +59,27 @@ class Assigned:
 
     def to_row(self) -> dict[str, int | str]:
         """The attributes that have a value, as stores and exports write them; `parse_row` reads them."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, "")}
+        row = {**asdict(self), "rejected": " ".join(self.rejected)}
+        return {name: value for name, value in row.items() if value not in (None, "")}
+
+    def approve(self, digest: str) -> Self:
+        """The assignment once an operator has approved the registration with this fingerprint."""
+        return replace(self, approved=digest, rejected=tuple(each for each in self.rejected if each != digest))
+
+    def reject(self, digest: str) -> Self:
+        """The assignment once an operator has rejected the registration with this fingerprint."""
+        return replace(self, rejected=(*(each for each in self.rejected if each != digest), digest)[-_MOST_REJECTED:])
+
+    def take_over(self, other: Self) -> Self:
+        """Another row in place of this one; what was decided about registrations here stays."""
+        approved, rejected = other.approved or self.approved, dict.fromkeys((*other.rejected, *self.rejected))
+        rejected.pop(other.approved, None)
+        policy = other.policy or self.policy
+        return replace(other, approved=approved, rejected=tuple(rejected)[-_MOST_REJECTED:], policy=policy)
+
+    def withdraw(self) -> Self:
+        """The assignment without trust, provider and cleared flags; decisions about registrations stay."""
+        return replace(self, trust=None, provider="", cleared="")
 
 
 NOTHING_ASSIGNED = Assigned()
@@ -121,12 +143,14 @@ def of_operators(assigned: Mapping[Id, Assigned]) -> frozenset[Id]:
 def parse_row(row: Mapping[str, object]) -> Assigned:
     """The valid part of a stored row, which an operator may have written by hand."""
     trust, provider = row.get("trust"), row.get("provider")
-    stated = {name: str(row.get(name, "")) for name in ("cleared", "approved", "rejected")}
+    stated = {name: str(row.get(name, "")) for name in ("cleared", "approved")}
+    rejected = tuple(each for each in str(row.get("rejected", "")).split() if _FINGERPRINT.fullmatch(each))
     policy = next((each for each in Policy if each == row.get("policy")), None)
     return Assigned(
         trust=trust if isinstance(trust, int) and not isinstance(trust, bool) and 0 <= trust <= 100 else None,
         provider=provider.strip() if isinstance(provider, str) and is_provider(provider) else "",
         policy=policy,
+        rejected=rejected[-_MOST_REJECTED:],
         **{name: text for name, text in stated.items() if _FINGERPRINT.fullmatch(text)},
     )
 

@@ -198,7 +198,7 @@ class Profile(_Frozen):
     risk: Risk | None = None
     effects: tuple[str, ...] = ()  # What its owner says of them
     approved: Contract | None = None  # The version that operators approved last, if its owner has changed it since
-    held: Held | None = None  # The latest registration, if it waits for an operator
+    held: Held | None = None  # The registration that waits for an operator, or waited before an invalid one
     notes: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
     """Models that refuse every request as they are configured; the profile was made without them."""
@@ -289,8 +289,12 @@ class Profile(_Frozen):
         return self.model_copy(update=update)
 
     def reject(self, error: str) -> Self:
-        """The last good content with the faults of the latest registration, of which there may be thousands."""
-        update = {"status": Status.REJECTED, "error": truncate_json(error, MAX_NOTE_BYTES), "held": None}
+        """The last good content with the faults of the latest registration, of which there may be thousands.
+
+        What waited before is kept: an invalid registration releases nothing.
+        """
+        held = self.held and self.held.model_copy(update={"changes": ()})  # an error takes their room
+        update = {"status": Status.REJECTED, "error": truncate_json(error, MAX_NOTE_BYTES), "held": held}
         return self.model_copy(update=update).seal()
 
     def hold(self, held: Held) -> Self:

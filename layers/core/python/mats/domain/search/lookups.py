@@ -60,7 +60,7 @@ class Lookups(Protocol):
         """
 
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
-        """For each of these words that no entry has, the nearest word of what the filter admits, if one is near.
+        """For each of these words that nothing visible has, the nearest word of what the filter admits, if one is near.
 
         Near is as of `domain/text/spelling`, with the same first letter.
         """

@@ -176,6 +176,11 @@ class Filter:
             scope = replace(scope, tag_choices=scope.tag_choices | {effects})
         return cls(*wanted, frozenset(audiences), scope)
 
+    @property
+    def visible(self) -> "Filter":
+        """The filter of everything that the caller sees."""
+        return Filter(audiences=self.audiences)
+
     def admits_kind(self, kind: Kind | None) -> bool:
         """Empty admits all."""
         return not self.kinds or kind in self.kinds

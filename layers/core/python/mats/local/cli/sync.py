@@ -145,7 +145,7 @@ def remove_source(
     book = local.stores.sources
     if all(state.source.name != name for state in book.all()):
         raise unknown_source(name)
-    sync = SourceSync(local.stores.registry, book, name)
+    sync = SourceSync(local.stores.registry, book, name, trust=local.stores.trust)
     entries = list(sync.entries)
     sync.release(entries)
     book.remove(name)

@@ -136,7 +136,7 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
         if provider:
             message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
             raise RequestInvalid([Fault("--provider", message)])
-        return NOTHING_ASSIGNED
+        return before.withdraw()
     if value is not None and not (value.isascii() and value.isdigit() and int(value) <= 100):
         raise RequestInvalid([Fault("trust", f"must be a whole number from 0 to 100, or none; not {value!r}")])
     after = before if value is None else replace(before, trust=int(value))

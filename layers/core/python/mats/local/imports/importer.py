@@ -13,7 +13,7 @@ from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.profile import Profile
 from mats.domain.profile.sync import content_digest
-from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source, value_at
+from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source, id_of_item, value_at
 from mats.local.imports import formats
 from mats.local.imports.exports import held_id, is_held_line, is_trust_row, parse_held, parse_trust
 from mats.local.imports.files import Location, Skipped, Stream
@@ -188,8 +188,9 @@ class Importer:
                 self._take(place, value)
                 continue
             self.report.unread += not (place.line or is_mapped or formats.detect_format(value))
+            stated = id_of_item(value) if place.line and isinstance(value, Mapping) else ""
             for mapped in [value] if is_mapped else formats.map_value(value, source, is_line=place.line > 0):
-                self._sort(place._replace(where=mapped.where), mapped, batch)
+                self._sort(place._replace(where=mapped.where), self._keep_held(stated, mapped), batch)
                 pending += 1
                 if pending >= BATCH:
                     self._put(batch)
@@ -197,6 +198,16 @@ class Importer:
                     batch, pending = [], 0
         self._put(batch)
         acknowledge(pending)
+
+    def _keep_held(self, stated: str, mapped: MappedValue) -> MappedValue:
+        """The value; one that waits in its registry is refused where it is to have another id here."""
+        registration = mapped.registration
+        if stated not in self._held or registration is None or registration.id == stated:
+            return mapped
+        return MappedValue(mapped.where, faults=(self._why_held(stated),), id=registration.id)
+
+    def _why_held(self, id: str) -> Fault:
+        return Fault("", (_WAS_REJECTED if id in self._refused else _WAITS).format(id))
 
     def _take(self, place: Location, value: Json) -> None:
         """Note what operators decided in the registry of an export, for the registrations of later lines."""
@@ -218,7 +229,7 @@ class Importer:
         """Write the rows of trust that are not stored yet."""
         assigned, self._assigned = self._assigned, {}
         before = self.trust.rows(list(assigned)) if self.trust and assigned else {}
-        for key, row in assigned.items():
+        for key, row in {key: before.get(key, row).take_over(row) for key, row in assigned.items()}.items():
             changed = before.get(key) != row
             self.report.trust["assigned" if changed else "unchanged"] += 1
             if changed and self.trust:
@@ -238,7 +249,7 @@ class Importer:
         free = {
             id: profile
             for id in waiting
-            if (profile := self._held[id]) and not (id in kept and kept[id].profile.findable)
+            if (profile := self._held[id]) and not (id in kept and _shows_another(kept[id].profile, profile))
         }
         if self.profiles and free:
             self.profiles.save(
@@ -280,11 +291,7 @@ class Importer:
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         self._assign()  # before what it concerns
         waiting = self._hold([registration for _, registration in batch])
-        self.report.rejected += [
-            Finding(place, [Fault("", (_WAS_REJECTED if r.id in self._refused else _WAITS).format(r.id))])
-            for place, r in batch
-            if r.id in waiting
-        ]
+        self.report.rejected += [Finding(place, [self._why_held(r.id)]) for place, r in batch if r.id in waiting]
         batch = [(place, registration) for place, registration in batch if registration.id not in waiting]
         reserved = self.reserved([registration.id for _, registration in batch]) if batch else ()
         stored = {id: content_digest(item) for id, item in self.registry.get(reserved).items()} if reserved else {}
@@ -303,3 +310,8 @@ class Importer:
             self.report.placed[placed[id]] += 1
             if not place.line or placed[id] is Placed.CHANGED:
                 self.report.registered.append((id, placed[id], place))
+
+
+def _shows_another(kept: Profile, held: Profile) -> bool:
+    """True if a profile here shows something of its own, not what an import that was killed has left."""
+    return kept.findable and kept.held != held.held

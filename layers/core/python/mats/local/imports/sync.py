@@ -62,6 +62,10 @@ class SourceSync:
     book: SourceBook
     name: str
     first: bool = False  # True if the source was never synced
+    trust: TrustBook | None = None
+    """What a source may neither write nor own, unless it was bound to the namespace or wrote there before; None: all is
+    free."""
+    namespace: str = ""  # The one that it is bound to
     kept: list[Kept] = field(default_factory=list)
     changed: list[tuple[Id, Sequence[Reason]]] = field(default_factory=list)
     """Entries that the sync overwrote, with their changes; dangerous changes of rated entries are held later."""
@@ -74,16 +78,26 @@ class SourceSync:
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         return self.target.get(ids)
 
+    def reserved(self, ids: Collection[Id]) -> Collection[Id]:
+        """Those of the ids that operators trust, unless the source is bound to the namespace or wrote there before."""
+        own = {parts(id)[0] for id, entry in self.entries.items() if entry.digest}
+        return () if self.namespace else [id for id in self._trusted(ids) if parts(id)[0] not in own]
+
+    def _trusted(self, ids: Collection[Id]) -> Collection[Id]:
+        return of_operators(self.trust.get(ids)) if self.trust else ()
+
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
         """Write what is new or changed at the source; what others wrote stays, and counts as unchanged."""
         listed = {registration.id: registration for registration in registrations}
         stored = self.target.get(list(listed))
         others = self.book.others(self.name, list(listed))
-        placed: dict[Id, Placed] = {}
-        noted: dict[Id, TrackedEntry] = {}
+        placed: dict[Id, Placed] = dict.fromkeys(self.reserved(list(listed)), Placed.UNCHANGED)
+        noted: dict[Id, TrackedEntry | None] = dict.fromkeys(placed)
         writes: dict[Id, TrackedEntry] = {}
         for id, registration in listed.items():
             item, digest = stored.get(id), content_digest(registration.item())
+            if id in placed:
+                continue
             if item is not None and item.get("kind") != registration.kind:
                 placed[id], noted[id] = Placed.OTHER_KIND, self._own(id)._replace(gone=False)
                 continue
@@ -173,7 +187,7 @@ class SourceSync:
         return self._remove(sorted(gone))
 
     def release(self, ids: Collection[Id]) -> None:
-        """Forget entries; another source that lists one of them inherits it."""
+        """Forget entries; another source that lists one of them inherits it, unless operators trust it."""
         for name, heirs in self._heirs(ids).items():
             self.book.record(name, heirs)
         self._record(dict.fromkeys(ids))
@@ -207,8 +221,9 @@ class SourceSync:
 
     def _heirs(self, ids: Collection[Id]) -> dict[str, dict[Id, TrackedEntry]]:
         found: dict[str, dict[Id, TrackedEntry]] = {}
+        trusted = frozenset(self._trusted(ids))
         for id, others in (self.book.others(self.name, ids) if ids else {}).items():
-            mine = self._own(id)
+            mine = TrackedEntry() if id in trusted else self._own(id)
             for name, entry in others.items():
                 if mine.digest and not entry.digest and not entry.gone:
                     found.setdefault(name, {})[id] = TrackedEntry(mine.digest, mine.previous)
@@ -274,9 +289,10 @@ class Sync:
         a source that can list what changed. Raises StorageUnusable: the local registry; what was acknowledged stays.
         """
         name, before = state.source.name, state.run
-        sync = SourceSync(self.target, self.book, name, first=not before.succeeded)
-        importer, tried = Importer(sync, reserved=self._reservation(sync, state.source)), self.clock.now()
-        resumes = before.succeeded and before.namespace == state.source.namespace and not full
+        bound = state.source.namespace
+        sync = SourceSync(self.target, self.book, name, not before.succeeded, self.trust, bound)
+        importer, tried = Importer(sync, reserved=sync.reserved), self.clock.now()
+        resumes = before.succeeded and before.namespace == bound and not full
         since = before.cursor if resumes else ""
         reading, error = None, ""
         try:
@@ -292,20 +308,9 @@ class Sync:
         run = replace(before, tried=tried, error=error)
         if reading is not None and not error:
             cursor = reading.cursor(tried)
-            run = SourceRun(tried=tried, succeeded=tried, cursor=cursor, namespace=state.source.namespace)
+            run = SourceRun(tried=tried, succeeded=tried, cursor=cursor, namespace=bound)
         self.book.finish(name, run)
         return Synced(name, importer.report, sync.kept, sync.changed, gone, pruned, error)
-
-    def _reservation(self, sync: SourceSync, source: TrackedSource) -> Callable[[Collection[Id]], Collection[Id]]:
-        trust = self.trust
-        if trust is None or source.namespace:
-            return lambda ids: ()
-
-        def find_reserved(ids: Collection[Id]) -> Collection[Id]:
-            own = {parts(id)[0] for id, entry in sync.entries.items() if entry.digest}
-            return [id for id in of_operators(trust.get(ids)) if parts(id)[0] not in own]
-
-        return find_reserved
 
 
 _NAMED = 5  # Unread documents or servers that are named, beside the first
