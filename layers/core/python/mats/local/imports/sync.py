@@ -78,7 +78,7 @@ class SourceSync:
     def get(self, ids: Collection[Id]) -> Mapping[Id, Item]:
         return self.target.get(ids)
 
-    def reserved(self, ids: Collection[Id]) -> Collection[Id]:
+    def find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
         """Those of the ids that operators trust, unless the source is bound to the namespace or wrote there before."""
         own = {parts(id)[0] for id, entry in self.entries.items() if entry.digest}
         return () if self.namespace else [id for id in self._trusted(ids) if parts(id)[0] not in own]
@@ -91,7 +91,7 @@ class SourceSync:
         listed = {registration.id: registration for registration in registrations}
         stored = self.target.get(list(listed))
         others = self.book.others(self.name, list(listed))
-        placed: dict[Id, Placed] = dict.fromkeys(self.reserved(list(listed)), Placed.UNCHANGED)
+        placed: dict[Id, Placed] = dict.fromkeys(self.find_reserved(list(listed)), Placed.UNCHANGED)
         noted: dict[Id, TrackedEntry | None] = dict.fromkeys(placed)
         writes: dict[Id, TrackedEntry] = {}
         for id, registration in listed.items():
@@ -291,7 +291,7 @@ class Sync:
         name, before = state.source.name, state.run
         bound = state.source.namespace
         sync = SourceSync(self.target, self.book, name, not before.succeeded, self.trust, bound)
-        importer, tried = Importer(sync, reserved=sync.reserved), self.clock.now()
+        importer, tried = Importer(sync, reserved=sync.find_reserved), self.clock.now()
         resumes = before.succeeded and before.namespace == bound and not full
         since = before.cursor if resumes else ""
         reading, error = None, ""
