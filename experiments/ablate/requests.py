@@ -113,6 +113,23 @@ def with_provider(dataset: Dataset) -> list[JudgedQuery]:
     return draw(made, MADE)
 
 
+def shared_names(dataset: Dataset) -> list[JudgedQuery]:
+    """Names in words that several providers have, with one of these; right is what this one has of the name."""
+    owners: defaultdict[str, defaultdict[str, set[Id]]] = defaultdict(lambda: defaultdict(set))
+    for item in dataset.registrations:
+        if item.provider:
+            owners[split_identifier(item.name).lower()][item.provider].add(item.id)
+    return draw(
+        [
+            JudgedQuery(f"name {name} {provider}", f"{name} in {provider}", frozenset(ids))
+            for name, by_provider in owners.items()
+            if len(by_provider) > 1
+            for provider, ids in by_provider.items()
+        ],
+        MADE,
+    )
+
+
 _DETERMINER = re.compile(r"\b(?:an?|the|my|our|all|every|each|new) (?=[a-z])")
 
 

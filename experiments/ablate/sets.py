@@ -106,6 +106,7 @@ def made_requests(opened: OpenSet) -> Iterator[Comparison]:
     yield from opened.own("payload", "a text brought along", requests.with_payload(dataset))
     yield from opened.own("spelling", "one word misspelt", requests.misspelt(dataset))
     yield from opened.own("products", "provider named", requests.with_provider(dataset))
+    yield from opened.own("products", "a name of several providers, and one of them", requests.shared_names(dataset))
     yield from opened.own("titles", "words of a title, reversed", requests.titles(dataset))
 
 

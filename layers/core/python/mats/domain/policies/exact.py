@@ -66,7 +66,15 @@ class Exact(Policy):
     def shift(
         self, candidates: Sequence[Candidate], evidence: Found | None, ask: Ask, scoring: Scoring
     ) -> Sequence[Candidate]:
-        return [replace(each, least=NAMED) if each.marks.exact else each for each in candidates]
+        named = [self._of_product(each, ask) for each in candidates]
+        return [replace(each, least=NAMED) if each.marks.exact else each for each in named]
+
+    @staticmethod
+    def _of_product(candidate: Candidate, ask: Ask) -> Candidate:
+        """The candidate; one of another product than was named is not named by the rest of the request."""
+        marks, named = candidate.marks, exactness(ask.text, candidate.profile)
+        is_free = marks.exact in (Exactness.NAME, Exactness.SPELLED)
+        return replace(candidate, marks=replace(marks, exact=named)) if is_free and marks.elsewhere else candidate
 
     def arrange(self, ranked: Ranked) -> Ranked:
         ranked = ranked.with_results([_as_match(each, ranked.thresholds.match) for each in ranked.results])

@@ -212,7 +212,8 @@ def products_named(text: str, uses: Mapping[str, NameUse]) -> Named:
         use, run = uses[name], _capitals(tokens, span)
         if not _is_told(tokens, span, run) and not _is_attribute(tokens, span):
             continue
-        owned = use.owned / (use.owned + use.elsewhere)
+        known = run == span and _is_well_known(tokens, span)
+        owned = 1.0 if known else use.owned / (use.owned + use.elsewhere)
         strength = min(1.0, max(0.0, (owned - _ORDINARY) / (_NAME - _ORDINARY)))
         strength *= (len(covered.intersection(run)) / len(run)) ** 2  # `Google Drive` is more than `Google`
         if strength >= _STRONG:
@@ -235,6 +236,12 @@ def _well_known_names() -> Mapping[tuple[str, ...], bool]:
     return {tuple(token.lowered for token in _tokens(name)): name.strip()[0].isupper() for name in names}
 
 
+def _is_well_known(tokens: Sequence[_Token], span: range) -> bool:
+    """True for the name of a well-known product, however many others mention it; an ordinary word has its capital."""
+    ordinary = _well_known_names().get(tuple(each.lowered for each in tokens[span.start : span.stop]))
+    return ordinary is False or (ordinary is True and tokens[span.start].capital and _capitals(tokens, span) == span)
+
+
 def _known_spans(tokens: Sequence[_Token]) -> Iterator[range]:
     """Where a text names well-known products as what it asks of, the longest name at each place."""
     known, end = _well_known_names(), 0
@@ -252,9 +259,8 @@ def _asks_of(tokens: Sequence[_Token], span: range, ordinary: bool) -> bool:
 
     An ordinary word has to have its capital, and a word before it that marks it.
     """
-    run = _capitals(tokens, span)
     if _is_place(tokens, span):
-        return not ordinary or (tokens[span.start].capital and run == span)
+        return _is_well_known(tokens, span)
     before = tokens[span.start - 1].lowered if span.start else ""
     told = not any(token.first for token in tokens[1 : span.start + 1])  # Later sentences tell what happened
     return not ordinary and before in _BETWEEN and told

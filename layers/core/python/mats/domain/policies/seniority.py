@@ -79,7 +79,7 @@ class Seniority(Policy):
 
         def is_established(result: Result) -> bool:
             candidate = result.candidate
-            if result.unfit or result.relevance < ranked.thresholds.weak:
+            if result.unfit or candidate.marks.elsewhere or result.relevance < ranked.thresholds.weak:
                 return False
             return candidate.profile.is_trusted(self.unrated) if is_rated else not candidate.marks.new
 

@@ -81,9 +81,9 @@ class SourceSync:
     def find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
         """Those of the ids that operators trust, unless the source is bound to the namespace or wrote there before."""
         own = {parts(id)[0] for id, entry in self.entries.items() if entry.digest}
-        return () if self.namespace else [id for id in self._trusted(ids) if parts(id)[0] not in own]
+        return () if self.namespace else [id for id in self._find_trusted(ids) if parts(id)[0] not in own]
 
-    def _trusted(self, ids: Collection[Id]) -> Collection[Id]:
+    def _find_trusted(self, ids: Collection[Id]) -> Collection[Id]:
         return of_operators(self.trust.get(ids)) if self.trust else ()
 
     def put(self, registrations: Sequence[Registration]) -> Mapping[Id, Placed]:
@@ -221,7 +221,7 @@ class SourceSync:
 
     def _heirs(self, ids: Collection[Id]) -> dict[str, dict[Id, TrackedEntry]]:
         found: dict[str, dict[Id, TrackedEntry]] = {}
-        trusted = frozenset(self._trusted(ids))
+        trusted = frozenset(self._find_trusted(ids))
         for id, others in (self.book.others(self.name, ids) if ids else {}).items():
             mine = TrackedEntry() if id in trusted else self._own(id)
             for name, entry in others.items():
