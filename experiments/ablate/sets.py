@@ -31,6 +31,8 @@ from experiments.ablate.measure import (
     share_in_five,
 )
 from experiments.attacks.registry import NotBefore
+from experiments.attacks.table import make_item
+from experiments.attacks.takeovers import RATED
 from experiments.data.sets import OPERATIONS, VENDORS
 from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.registration import Registration
@@ -297,6 +299,22 @@ def imported_later(opened: OpenSet) -> Iterator[Comparison]:
     yield from compare_all(asked, Part.PRICE, "the same, among 15", opened.dataset.name, is_among)
 
 
+def quoted_requests(opened: OpenSet) -> Iterator[Comparison]:
+    """Requests, of which each is the example of an unrelated item that is registered two days after rated ones."""
+    if "seniority" not in opened.policies:
+        return
+    base, queries = opened.dataset, [query for query in opened.dataset.queries if query.relevant]
+    trust = dict.fromkeys((item.id for item in base.registrations), RATED)
+    with registry_of(base.registrations, opened.local.settings, encoder=opened.encoder, trust=trust) as local:
+        at = (datetime.fromisoformat(local.clock.now()) + TWO_DAYS).isoformat()
+        items = [make_item({"examples": [query.text]}, n, len(queries)) for n, query in enumerate(queries)]
+        local.stores.registry.put(items)
+        index_changes(local, [item.id for item in items], at)
+        arms = Arms.of(without_timeouts(local.discover), ("seniority",)).at(NotBefore(local.clock, at))
+        asked = [arms.ask(query) for query in queries]
+    yield from compare_all(asked, Part.OWN, "a request as a newcomer's example, beside rated ones: first", base.name)
+
+
 def several_products(opened: OpenSet) -> Iterator[Comparison]:
     """Requests that several products serve, of which none is named: answers that name another one with a right one."""
     arms = opened.arms.only("alike")
@@ -330,7 +348,7 @@ PROBES: Mapping[str, Sequence[Probe]] = {
     "mcp-golden": (judged_queries,),
     **dict.fromkeys(VENDORS, (operations, imported_later)),
     "several": (several_products, attributes),
-    EXAMPLES.name: (judged_queries, sample_tasks, holds, attacks),
+    EXAMPLES.name: (judged_queries, sample_tasks, holds, quoted_requests, attacks),
 }
 """The probes of each set, in order: those that change the registry or its memory are last."""
 

@@ -307,6 +307,19 @@ def test_what_is_not_what_operators_trusted_is_not_shown_where_an_export_is_impo
     assert [one["id"] for one in other("review", "--json").json["waiting"]] == [REFUND]
 
 
+@pytest.mark.parametrize("row", [REFUND, "com.acme.*"])
+def test_the_trust_of_an_export_is_for_its_texts_and_for_nobody_who_is_here_in_their_place(
+    filled: Mats, other: Mats, row: str
+):
+    filled("trust", REFUND, "none").done()
+    filled("trust", row, "80").done()
+    other("import", "-", stdin=rows(CHANGED)).done()
+    other("import", "-", "--with-trust", stdin=filled("export").out.encode()).done()
+    assert "https://evil.example" not in other("search", "money back", "--json").out
+    shown = other("show", REFUND, "--json").json
+    assert (shown["profile"]["trust"], shown["profile"]["status"]) == (80, "active")
+
+
 def test_what_waits_is_not_let_through_under_another_namespace(filled: Mats, other: Mats):
     hold_a_change(filled)
     ran = other("import", "-", "--namespace", "org.x", "--json", stdin=filled("export").out.encode())

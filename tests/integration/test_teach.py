@@ -23,7 +23,7 @@ def test_a_taught_request_puts_its_capability_first_and_moves_no_other(sample: M
     sample("teach", REQUEST, never_shown)
     assert first(sample, f"{REQUEST.upper()}?")[:2] == ("match", never_shown)
     sample("teach", REQUEST, ID)  # in place of the former
-    assert sample("teach", "--list", "--json").json == [{"request": REQUEST, "id": ID}]
+    assert sample("teach", "--list", "--json").json == [{"request": REQUEST, "id": ID, "asleep": False}]
     assert first(sample, REQUEST)[:2] == ("match", ID)
     near = "get my cash back from a store"
     assert first(sample, near)[1] == ID
@@ -33,12 +33,28 @@ def test_a_taught_request_puts_its_capability_first_and_moves_no_other(sample: M
     assert first(sample, REQUEST)[1] != ID
 
 
+def test_a_lesson_is_about_the_text_that_was_there(sample: Mats):
+    sample("teach", REQUEST, ID).done()
+    edited = sample("edit", ID, "--tag", "mine").done()
+    assert sample("search", REQUEST, "--json").json["results"][0]["id"] == ID, edited.err
+    namespace, _, name = ID.partition("/")
+    other = {"namespace": namespace, "name": name, "kind": "tool", "description": "Boils noodles and serves them."}
+    sample("add", "-", stdin=rows(other)).done()
+    assert first(sample, REQUEST)[1] != ID
+    assert first(sample, "get my cash back from a store")[1] != ID
+    assert "teach it again" in sample("teach", "--list").out
+    sample("teach", REQUEST, ID).done()
+    assert first(sample, REQUEST)[1] == ID
+
+
 def test_a_lesson_outlives_its_registration_and_is_erased_with_it(sample: Mats):
     item = sample("show", ID, "--json").json["registration"]
     sample("teach", REQUEST, ID)
     assert sample("remove", ID).code == 0
     assert first(sample, REQUEST)[1] != ID
     sample("import", "-", stdin=rows(item))
+    assert [one["asleep"] for one in sample("teach", "--list", "--json").json] == [True]
+    sample("teach", REQUEST, ID)
     assert first(sample, REQUEST)[1] == ID
     sample("erase", ID, "--yes")
     assert sample("teach", "--list", "--json").json == []
@@ -48,7 +64,7 @@ def test_the_service_takes_lessons_of_operators_and_reports_of_nobody_become_one
     with serving(sample) as service:
         lesson = {"request": REQUEST, "id": ID}
         assert post(service, lesson).json == lesson
-        assert ask(service, "/registry/lessons").json == {"lessons": [lesson]}
+        assert ask(service, "/registry/lessons").json == {"lessons": [{**lesson, "asleep": False}]}
         answer = ask(service, "/discover", {"query": REQUEST, "explain": True}, method="POST").json
         assert answer["results"][0]["id"] == ID
         assert answer["results"][0]["why"]["used_for"]["texts"] == [REQUEST]

@@ -42,7 +42,7 @@ some_scores = st.dictionaries(st.integers(0, 7), st.sampled_from([0.0, 0.5, 1.0]
 PROPORTIONAL = TrustRule(prior=50, proportional=True)
 
 
-CLAIMS, LESSONS = Claims(50), Lessons(lambda query_id: ())
+CLAIMS, LESSONS = Claims(50), Lessons(lambda query_id: {})
 
 
 def ranked(candidates, scores=None, trust=PROPORTIONAL) -> tuple[Result, ...]:

@@ -8,7 +8,7 @@ import pytest
 from mats.domain.policies.policy import Ask, Pool
 from mats.domain.policies.seniority import Seniority, find_newcomers, limit_newcomers
 from mats.domain.profile.profile import DAY_S, Profile
-from mats.domain.search.candidate import UNMARKED, Candidate, Exactness, Marks, Result
+from mats.domain.search.candidate import UNMARKED, Candidate, Elsewhere, Exactness, Marks, Result
 from mats.domain.search.query import Filter, Query
 from mats.domain.search.shortlist import Ranked
 from mats.domain.search.verdict import Thresholds
@@ -37,7 +37,10 @@ def names(*candidates: Candidate, scores: dict | None = None) -> list[str]:
         (found("a", 0.40, trust=80), found("b", 0.65, new=True), False),
         (found("a", 0.45, trust=80), found("b", 0.65), False),
         (found("a", 0.45, trust=80), found("b", 0.65, new=True, exact=Exactness.NAME), False),
+        (found("a", 0.40, trust=80), found("b", 0.65, new=True, quoted=True), True),
+        (found("a", 0.40), found("b", 0.65, new=True, quoted=True), False),
         (found("a", 0.05, trust=80), found("b", 0.12, new=True), False),
+        (found("a", 0.45, trust=80, elsewhere=Elsewhere(("Jira",), told=True)), found("b", 0.65, new=True), False),
         (found("a", 0.37, trust=80, unfit="needs a key"), found("b", 0.40, new=True), False),
         (found("a", 0.30), found("b", 0.55, new=True), False),
         (found("a", 0.45), found("b", 0.55, new=True), True),
@@ -45,7 +48,8 @@ def names(*candidates: Candidate, scores: dict | None = None) -> list[str]:
     ],
     ids=[
         "rated and nearly as near", "rated beside a newcomer", "half as relevant", "rated beside an old one",
-        "an exact name is not led", "below a weak match", "what cannot be called",
+        "an exact name is not led", "rated beside an example that is the request", "older beside such an example",
+        "below a weak match", "of another product than was named", "what cannot be called",
         "older and far", "older and near", "equally old",
     ],
 )  # fmt: skip

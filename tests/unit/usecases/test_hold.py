@@ -317,6 +317,14 @@ def test_a_removal_and_an_invalid_registration_release_nothing(world: World, ste
     assert world.register(PAY) is INDEXED
 
 
+def test_what_was_removed_waits_where_no_version_of_it_is_kept(world: World):
+    remove(world)
+    world.profiles.erase(PAY.id)
+    assert world.register(EVIL) is HELD
+    world.trust.put(PAY.id, NOTHING_ASSIGNED)
+    assert world.register(a_registration(name="rain", description="Forecasts rain for a city")) is INDEXED
+
+
 def test_a_new_entry_that_waited_waits_again_after_a_removal_and_an_invalid_registration(world: World):
     world.trust.put(PAY.id, NOTHING_ASSIGNED)
     remove(world)
@@ -326,6 +334,29 @@ def test_a_new_entry_that_waited_waits_again_after_a_removal_and_an_invalid_regi
     remove(world)
     register_invalid(world)
     assert world.register(OTHER) is HELD
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted", "seen"),
+    [
+        (None, ("ops",), ("ops",)),
+        (("ops", "dev"), ("dev", "hr"), ("dev",)),
+        (("ops",), ("hr",), ()),
+        (("ops",), None, ("ops",)),
+        (None, None, None),
+    ],
+)
+def test_a_change_that_waits_may_hide_and_not_show(world: World, shown, wanted, seen):
+    world.register(PAY.model_copy(update={"visible_to": shown}))
+    assert world.register(EVIL.model_copy(update={"visible_to": wanted})) is HELD
+    assert world.profile(PAY.id).visible_to == seen
+
+
+def test_what_was_approved_once_and_is_gone_lets_no_other_text_in(world: World):
+    new = PAY.model_copy(update={"name": "other"})
+    world.trust.put(new.id, Assigned(approved=fingerprint(new.item())))
+    assert world.register(new.model_copy(update={"version": "2"})) is HELD
+    assert world.register(new) is INDEXED
 
 
 def test_every_rejection_is_remembered(world: World):

@@ -403,8 +403,8 @@ class Memory(Protocol):
         Beside them the `LESSONS` nearest that an operator taught, so that no number of callers hides these.
         """
 
-    def lesson(self, query_id: str) -> Collection[Id]:
-        """The capabilities that serve the request of this id, if an operator taught it."""
+    def lesson(self, query_id: str) -> Mapping[Id, str]:
+        """The capabilities that serve the request of this id, if an operator taught it, with the time (ISO 8601)."""
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         """Those of these that were used for any remembered request that counts for a caller.

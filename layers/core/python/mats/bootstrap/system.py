@@ -181,7 +181,10 @@ class System(Generic[S_co]):
         if outcomes is None or encoder is None or self.settings.learning != "on":
             needs = "an encoder, MATS_LEARNING=on and, in AWS, MATS_OUTCOMES_TABLE"
             raise NotPossible([Fault("", f"nothing can be taught here: it needs {needs}")])
-        return Teach(registry=self.stores.registry, outcomes=outcomes, encoder=encoder, clock=self.clock)
+        return Teach(
+            registry=self.stores.registry, outcomes=outcomes, profiles=self.stores.profiles, encoder=encoder,
+            clock=self.clock,
+        )  # fmt: skip
 
     @cached_property
     def profile_maker(self) -> "ProfileMaker":

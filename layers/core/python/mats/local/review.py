@@ -8,18 +8,26 @@ from mats.bootstrap.local import LocalSystem
 from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
-from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned
+from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.changes import compare, contract_of, own_domain
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import Held, Profile, Status, profile_of
 from mats.edge.observers import log_record
-from mats.ports import Item
+from mats.ports import Item, Stored
 from mats.usecases.gate import MOST_CHANGES
 
 _COMPARED = (
     "version", "title", "description", "examples", "endpoint", "invocation", "input_schema", "instructions", "effects",
     "tags", "type_tags", "provider", "lifecycle", "visible_to", "suspicious",
 )  # fmt: skip
+
+
+WAITS = "{0} has a change that waits, whose text would be cleared unseen: decide first, `mats review {0}`"
+
+
+def is_held(stored: Stored | None) -> bool:
+    """True if what is registered is not what is shown."""
+    return stored is not None and stored.profile.status is Status.HELD
 
 
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
@@ -86,7 +94,6 @@ def decide(local: LocalSystem, id: Id, digest: str, *, approve: bool) -> None:
         raise CapabilityNotFound(id)
     if not digest == held[0]["digest"] == fingerprint(Registration.parse(item).item()):
         raise NotPossible([Fault("digest", f"{id} has changed since: look at it again")])
-    before = local.stores.trust.rows([id]).get(id, NOTHING_ASSIGNED)
-    local.stores.trust.put(id, before.approve(digest) if approve else before.reject(digest))
+    local.stores.trust.edit(id, lambda row: row.approve(digest) if approve else row.reject(digest))
     decision = "approved" if approve else "rejected"
     log_record({"event": "reviewed", "id": id, "decision": decision, "digest": digest, "changes": held[0]["changes"]})

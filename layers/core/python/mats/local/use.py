@@ -59,6 +59,7 @@ def report_use(local: LocalSystem, query: UseQuery) -> dict[str, Any]:
                 "lost_to": [
                     {"id": visible_id(rival), "answers": count}
                     for rival, count in uses[id].lost_to.most_common(_RIVALS)
+                    if rival in visible or not audiences
                 ],
             }
             for id in rows[: query.limit]

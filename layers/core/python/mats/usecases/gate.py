@@ -87,7 +87,15 @@ class _Case:
             rejected=rejected,
         )
         shown = shown or Stored(Profile(namespace=made.namespace, name=made.name, approved=self.approved))
-        return Draft(target=replace(shown, profile=shown.profile.with_assigned(self.assigned).hold(held)))
+        narrowed = shown.profile.model_copy(update={"visible_to": _narrow(shown.profile.visible_to, made.visible_to)})
+        return Draft(target=replace(shown, profile=narrowed.with_assigned(self.assigned).hold(held)))
+
+
+def _narrow(shown: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The audiences of what is shown, without those that its owner has excluded meanwhile."""
+    if shown is None or wanted is None:
+        return shown if wanted is None else wanted
+    return tuple(each for each in shown if each in wanted)
 
 
 MOST_CHANGES = 25  # That a held profile keeps
@@ -179,7 +187,8 @@ class Gate:
             waits = gated or rejected or not known.findable
         else:
             known = self._former(made, last, removed)
-            again = again or if_new or bool(assigned.approved)  # of an approved entry that is not here
+            was_approved = bool(assigned.approved) or (assigned.is_rated and self._is_forgotten(last))
+            again = again or if_new or was_approved
             waits = known is not None or rejected or again
         if not waits:
             return draft
@@ -197,6 +206,12 @@ class Gate:
         after = contract_of(made) if removed[made.namespace] else Contract()
         others = (each for each in removed[made.namespace] if each.name != made.name)
         return next((each for each in others if is_renamed(each.approved or contract_of(each), after)), None)
+
+    def _is_forgotten(self, last: Stored | None) -> bool:
+        """True if there was something of which no version is kept."""
+        if last is None or last.profile.status is not Status.DELETED:
+            return False
+        return not self.profiles.versions(last.profile.id)
 
     def _similarities(self, cases: Sequence[_Case]) -> Sequence[float | None]:
         """As `compare` takes them, where this run encodes texts."""

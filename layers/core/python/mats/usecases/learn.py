@@ -6,13 +6,14 @@ And from operators' lessons.
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.errors import CapabilityNotFound, Fault, ReceiptNotFound, RequestInvalid
 from mats.domain.learning.outcome import TAUGHT, Event, Feedback, Outcome, Receipt, pack_vector, taught_id
 from mats.domain.learning.remembered import remember
 from mats.domain.search.query import Query
-from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, Receipts, Registry
+from mats.ports import Clock, Encoder, MemoryWriter, Outcomes, ProfileStore, Receipts, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,14 @@ class ForgetRemoved:
                 self.outcomes.forget(id)
 
 
+class Lesson(NamedTuple):
+    """A request that an operator taught, and the capability that serves it."""
+
+    request: str
+    id: Id
+    asleep: bool  # Its text was replaced or removed since, which the lesson says nothing of
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teach:
     """Keeps operators' lessons: requests, each with the capability that serves it, whether or not an answer showed it.
@@ -77,6 +86,7 @@ class Teach:
 
     registry: Registry
     outcomes: Outcomes
+    profiles: ProfileStore
     encoder: Encoder
     clock: Clock
 
@@ -108,10 +118,15 @@ class Teach:
         """Withdraw what was taught for a request; returns whether there was anything."""
         return self.outcomes.withdraw(taught_id(text))
 
-    def lessons(self) -> Sequence[tuple[str, Id]]:
-        """Every request that was taught, with the capability that serves it, in order of the text."""
+    def lessons(self) -> Sequence[Lesson]:
+        """Every request that was taught, in order of the text."""
         taught = (self.outcomes.of(query_id) for query_id in self.outcomes.query_ids() if query_id.startswith(TAUGHT))
-        return sorted((answer.receipt.text, id) for answer in taught if answer for id in answer.events)
+        found = [(answer.receipt, id) for answer in taught if answer for id in answer.events]
+        kept = self.profiles.get([id for _, id in found])
+        return sorted(
+            Lesson(receipt.text, id, asleep=id not in kept or kept[id].profile.is_newer_than(receipt.at))
+            for receipt, id in found
+        )
 
 
 @dataclass(frozen=True, slots=True)

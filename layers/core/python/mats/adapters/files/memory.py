@@ -61,7 +61,7 @@ class FilesMemory:
     def nearest(self, vector: Vector, *, depth: int, without: Collection[str] = ()) -> Sequence[Near]:
         return self._follower().nearest(vector, depth=depth, without=without)
 
-    def lesson(self, query_id: str) -> Collection[Id]:
+    def lesson(self, query_id: str) -> Mapping[Id, str]:
         return self._follower().lesson(query_id)
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:

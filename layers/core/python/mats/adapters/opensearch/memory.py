@@ -79,11 +79,11 @@ class OpenSearchMemory:
             depth,
         )
 
-    def lesson(self, query_id: str) -> Collection[Id]:
+    def lesson(self, query_id: str) -> Mapping[Id, str]:
         this = [{"term": {"query_id": query_id}}, {"term": {"encoder": self.encoder}}]
-        return self._search(
-            _ids_used, {"query": {"bool": {"filter": this}}, "size": 1, "_source": ["used"]}, nothing=()
-        )
+        body = {"query": {"bool": {"filter": this}}, "size": 1, "_source": ["used", "at"]}
+        nothing: Mapping[Id, str] = {}
+        return self._search(_ids_used, body, nothing=nothing)
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         wanted = sorted(ids)
@@ -172,8 +172,9 @@ def _near(response: Mapping[str, Any]) -> Sequence[Near]:
     return [Near(cosine(hit["_score"]), _memory_of(hit["_source"])) for hit in response["hits"]["hits"]]
 
 
-def _ids_used(response: Mapping[str, Any]) -> Collection[Id]:
-    return [Id(id) for hit in response["hits"]["hits"] for id in hit["_source"]["used"]]
+def _ids_used(response: Mapping[str, Any]) -> Mapping[Id, str]:
+    found = (hit["_source"] for hit in response["hits"]["hits"])
+    return {Id(id): each["at"] for each in found for id in each["used"]}
 
 
 def _ids_that_count(response: Mapping[str, Any]) -> dict[Id, int]:

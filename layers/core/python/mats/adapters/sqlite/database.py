@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from mats.adapters.sqlite import home
 from mats.domain.errors import DependencyFailed, StorageUnusable
 
-SCHEMA_VERSION = 20  # Of schema.sql, stored in the file as its `user_version`
+SCHEMA_VERSION = 21  # Of schema.sql, stored in the file as its `user_version`
 _BUSY_MS = 10_000
 _PAUSE_S = 0.01
 _CACHE_KIB = 4_096

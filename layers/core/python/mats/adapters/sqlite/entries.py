@@ -21,7 +21,7 @@ from mats.domain.text.words import has_spelling, stem, words
 from mats.ports import Stored, Target
 
 FINDABLE = "SELECT row, profile FROM entries WHERE findable"
-_INSERT_WORD = "INSERT OR IGNORE INTO vocabulary (stem, word) VALUES (?, ?)"
+_INSERT_STEM = "INSERT OR IGNORE INTO vocabulary (stem) VALUES (?)"
 _INSERT_TERMS = "INSERT INTO lexical (row, length, terms) VALUES (?, ?, ?)"
 
 
@@ -67,8 +67,8 @@ def _write_terms(connection: sqlite3.Connection, row: int, profile: Profile) -> 
     counts = count_terms(fields, FIELD_WEIGHTS)
     keys = dict.fromkeys(index_keys(profile), 1.0)  # beside the terms of words, which have no such signs
     document = pack(row, counts._replace(frequencies={**counts.frequencies, **keys}))
-    spelled = {word for text in fields.values() for word in words(text) if has_spelling(word)}
-    connection.executemany(_INSERT_WORD, [(stem(word), word) for word in sorted(spelled)])
+    stems = {stem(word) for text in fields.values() for word in words(text) if has_spelling(word)}
+    connection.executemany(_INSERT_STEM, [(each,) for each in sorted(stems)])
     connection.execute(_INSERT_TERMS, document)
 
 

@@ -26,7 +26,7 @@ from mats.domain.profile.profile import Profile
 from mats.domain.search.lookups import NameUse, Vector
 from mats.domain.search.query import Filter
 from mats.domain.search.scale import Scores
-from mats.domain.text.spelling import near, nearest
+from mats.domain.text.spelling import near, nearest, word_of
 from mats.domain.text.words import stem
 from mats.ports import SearchIndex, Stored
 
@@ -41,21 +41,19 @@ _REMEMBERED = 10_000  # Uses of names that are kept until the registry changes, 
 _SPARE = 8  # Room for new rows, as a part of those that are there; it takes memory only once it is used
 
 
-_NEW_WORDS = "SELECT number, stem, word FROM vocabulary WHERE number > ?"
+_NEW_STEMS = "SELECT number, stem FROM vocabulary WHERE number > ?"
 
 
 @dataclass(slots=True)
 class _Vocabulary:
-    """The words of the index: stems by their first letter, and a word of each. Not safe to share without a lock."""
+    """The stems of the index by their first letter. Not safe to share without a lock."""
 
-    words: dict[str, str] = field(default_factory=dict)
     stems: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     _last: int = 0
 
     def catch_up(self, source: Readable) -> None:
-        for number, its_stem, word in source.rows(_NEW_WORDS, (self._last,)):
+        for number, its_stem in source.rows(_NEW_STEMS, (self._last,)):
             self.stems[its_stem[0]].append(its_stem)
-            self.words[its_stem] = word
             self._last = max(self._last, number)
 
 
@@ -183,7 +181,7 @@ class SqliteIndex:
             visible, mask = self._mask(admitted.visible), self._mask(admitted)
             unknown = [word for word in words if not len(self._rows_with(visible, stem(word)))]
             near = {word: self._nearest(word, mask) for word in unknown}
-            return {word: self._vocabulary.words[found] for word, found in near.items() if found}
+            return {word: word_of(found) for word, found in near.items() if found}
 
     def _nearest(self, word: str, mask: Mask) -> str:
         self._vocabulary.catch_up(self._source)

@@ -91,11 +91,11 @@ class RequestsInMemory:
         table[_NOBODY] = True
         return table[self._code_of[: len(self._rows)]]
 
-    def lesson(self, query_id: str) -> Collection[Id]:
+    def lesson(self, query_id: str) -> Mapping[Id, str]:
         with self._lock:
             self._catch_up()
             memory = self._rows[self._row_of[query_id]] if query_id in self._row_of else None
-            return memory.used if memory else frozenset()
+            return dict.fromkeys(memory.used, memory.at) if memory else {}
 
     def with_outcomes(self, ids: Collection[Id], caller: str, *, without: Collection[str] = ()) -> Mapping[Id, int]:
         counted: dict[Id, int] = {}

@@ -199,8 +199,13 @@ class SqliteTrust:
         return {namespace: parse_row(json.loads(assigned)) for namespace, assigned in found if namespace is not None}
 
     def put(self, key: Id, assigned: Assigned) -> None:
-        """A change is announced for every registered capability that it concerns."""
+        self.edit(key, lambda _: assigned)
+
+    def edit(self, key: Id, change: Callable[[Assigned], Assigned]) -> Assigned:
+        """Change a row in one transaction, and announce it for every registered capability that it concerns."""
         with self.database.writing() as connection:
+            row = connection.execute("SELECT assigned FROM trust WHERE id = ?", (key,)).fetchone()
+            assigned = change(parse_row(json.loads(row[0])) if row else NOTHING_ASSIGNED)
             assign(connection, key, assigned)
             namespace = namespace_of_pattern(key)
             known = (
@@ -208,6 +213,7 @@ class SqliteTrust:
             )
             for (id,) in connection.execute(*known).fetchall():
                 self.announce(connection, "Trust", "MODIFY" if assigned else "REMOVE", id)
+        return assigned
 
 
 def snapshot(database: Database, lost: list[Id] | None = None) -> Iterator[Profile | Item | tuple[Id, Assigned]]:

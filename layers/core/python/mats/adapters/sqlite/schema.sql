@@ -43,8 +43,8 @@ CREATE TABLE counter (
 INSERT INTO counter (change, purge) VALUES (0, 0);
 CREATE INDEX entries_change ON entries (change);
 -- The terms of findable entries by row, as postings.py packs them, and how many there are.
--- Their words, for those that are misspelt in requests; some may be of entries that are gone.
-CREATE TABLE vocabulary (number INTEGER PRIMARY KEY, stem TEXT NOT NULL UNIQUE, word TEXT NOT NULL);
+-- The stems of their words, for those that are misspelt in requests; some may be of entries that are gone.
+CREATE TABLE vocabulary (number INTEGER PRIMARY KEY, stem TEXT NOT NULL UNIQUE);
 CREATE TABLE lexical (row INTEGER PRIMARY KEY, length INTEGER NOT NULL, terms BLOB NOT NULL);
 
 -- Sources that `mats sync` reads again, and what came from each into a target: '' is this registry,

@@ -86,6 +86,7 @@ class Memory(Policy):
         mixed = {each.id: scoring.scale.mix(each.bm25, each.cosine, each.pairs) for each in candidates}
         mixtures = {id: mixture for id, mixture in mixed.items() if mixture is not None}
         moved, alone = shifts(mixtures, votes), shifts(mixtures, evidence.own) if evidence.own else {}
+        replaced = {each.id for each in candidates if votes.are_on_another_text(each.profile)}
         return [
             replace(
                 each,
@@ -94,6 +95,8 @@ class Memory(Policy):
                 rise=votes.rise_of(each.id) - evidence.beyond.get(each.id, 0),
                 used_for=votes.used_for(each.id, audiences),
             )
+            if each.id not in replaced
+            else each
             for each in candidates
         ]
 

@@ -84,7 +84,7 @@ class Seniority(Policy):
             return candidate.profile.is_trusted(self.unrated) if is_rated else not candidate.marks.new
 
         at = next((n for n, each in enumerate(order) if is_established(each)), 0)
-        place = next((n for n in range(at) if _leads(order[at], order[n])), at)
+        place = next((n for n in range(at) if _leads(order[at], order[n], is_rated=is_rated)), at)
         if place == at:
             return ranked
         why = "operators trust it and the others are new" if is_rated else "the others are new"
@@ -93,10 +93,12 @@ class Seniority(Policy):
         return ranked.with_results(order, *([note] if place == 0 else []))
 
 
-def _leads(established: Result, other: Result) -> bool:
+def _leads(established: Result, other: Result, *, is_rated: bool) -> bool:
     """Whether an older result, or a rated one, comes before another that has a higher score."""
     marks = other.candidate.marks
-    return marks.new and not marks.exact and established.relevance >= _AS_RELEVANT * other.relevance
+    # an example that is the request, word for word, is what an attacker writes
+    least = 0.0 if is_rated and marks.quoted else _AS_RELEVANT
+    return marks.new and not marks.exact and established.relevance >= least * other.relevance
 
 
 def ages_of(index: Lookups, audiences: frozenset[str], now_s: float) -> Ages:

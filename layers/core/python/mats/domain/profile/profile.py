@@ -263,6 +263,10 @@ class Profile(_Frozen):
         except ValueError:
             return -math.inf
 
+    def is_newer_than(self, time: str) -> bool:
+        """True if its text was registered first, or replaced, after this time (ISO 8601)."""
+        return self.registered_s > datetime.fromisoformat(time).timestamp()
+
     @property
     def filtered_tags(self) -> tuple[str, ...]:
         """The tags and effects by which an index filters."""

@@ -53,5 +53,7 @@ def distance(one: str, other: str, most: int) -> int:
 
 
 def word_of(its_stem: str) -> str:
-    """A word with this stem, which is not always its own."""
-    return next((its_stem + ending for ending in _ENDINGS if stem(its_stem + ending) == its_stem), its_stem)
+    """A word with this stem, made of it alone: an index has words that a caller must not see."""
+    made = [its_stem + ending for ending in _ENDINGS]
+    made[:0] = [f"{its_stem[:-1]}y"] if its_stem.endswith("i") else []
+    return next((word for word in made if stem(word) == its_stem), its_stem)

@@ -1,8 +1,9 @@
 """The commands of operators: `mats trust`, `review` and `teach`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +27,7 @@ from mats.domain.text.words import clip
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.registry import get_item, target_key
-from mats.local.review import decide, waiting
+from mats.local.review import WAITS, decide, is_held, waiting
 
 
 def trust(
@@ -60,11 +61,10 @@ def trust(
             return
     key = target_key(target)
     namespace, before = namespace_of_pattern(key), local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
-    assigned = _change(before, value, provider)
     if namespace is None and provider is not None:
         message = f"a provider is verified for a namespace, not for a capability: name '{key.partition('/')[0]}.*'"
         raise RequestInvalid([Fault("--provider", message)])
-    count = _assign(local, key, assigned)
+    count, assigned = _assign(local, key, lambda row: _change(row, value, provider))
     if namespace is None:
         given = "trust withdrawn" if assigned.trust is None else f"trust {assigned.trust}"
         back = "; cleared flags are back" if before.cleared and not assigned.cleared else ""
@@ -92,37 +92,42 @@ def _clear(local: LocalSystem, target: str) -> None:
     by_itself = not (tracked or namespace)
     if by_itself:
         get_item(local, key)
-    items, hidden = dict[Id, Mapping[str, Any]](), list[Id]()
+    items, hidden, held = dict[Id, Mapping[str, Any]](), list[Id](), list[Id]()
     for id in [key] if by_itself else tracked or registry.ids(namespace=namespace or ""):
         stored = profiles.get([id]).get(id)
         flags = stored.profile.suspicious if stored else ()
-        if not by_itself and any("[hidden" in flag for flag in flags):
+        if is_held(stored):
+            held.append(id)
+        elif not by_itself and any("[hidden" in flag for flag in flags):
             hidden.append(id)
         elif flags:
             items |= registry.get([id])
-    rows = trust.rows(list(items))
+    if by_itself and held:
+        raise NotPossible([Fault("", WAITS.format(key))])
     for id, item in items.items():
         digest = fingerprint(Registration.parse(item).item())
-        trust.put(id, replace(rows.get(id, NOTHING_ASSIGNED), cleared=digest))
+        trust.edit(id, partial(replace, cleared=digest))
     settle(local, *items)
     text = f"{target}: flags of {ui.count_of(len(items), 'text')} cleared, each until it changes"
-    text = text if items or hidden else f"{target}: nothing there is flagged"
-    ui.show({"target": target, "cleared": list(items), "hidden": hidden}, text)
+    text = text if items or hidden or held else f"{target}: nothing there is flagged"
+    ui.show({"target": target, "cleared": list(items), "hidden": hidden, "held": held}, text)
+    for id in held:
+        ui.note(WAITS.format(id))
     for id in hidden:
         ui.note(f"{id} has hidden text: read `mats show {id}`, and clear it by its own id")
 
 
-def _assign(local: LocalSystem, key: Id, assigned: Assigned) -> int:
-    """Write a row of trust, and wait until what it concerns is processed; the number of capabilities."""
+def _assign(local: LocalSystem, key: Id, change: Callable[[Assigned], Assigned]) -> tuple[int, Assigned]:
+    """Change a row of trust, and wait until what it concerns is processed; the number of capabilities, and the row."""
     namespace = namespace_of_pattern(key)
-    if namespace is None:
+    if namespace is None and not local.stores.trust.rows([key]):  # that of a removed one can be withdrawn
         get_item(local, key)
-    local.stores.trust.put(key, assigned)
+    assigned = local.stores.trust.edit(key, change)
     ids = [key] if namespace is None else list(local.stores.registry.ids(namespace=namespace))
     if namespace is not None:
         index(local)
     settle(local, *ids)
-    return len(ids)
+    return len(ids), assigned
 
 
 def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
@@ -170,7 +175,7 @@ def review(
     if policy:
         key = target_key(target)
         was_held = local.stores.listing.list_held()
-        _assign(local, key, replace(local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED), policy=policy))
+        _assign(local, key, partial(replace, policy=policy))
         published = sorted({*was_held} - {*local.stores.listing.list_held()})
         text = f"; {len(published):,} that waited are shown now" if published else ""
         ui.show({"target": target, "policy": policy, "published": published}, f"{target}: policy {policy}{text}")
@@ -228,8 +233,9 @@ def teach(
     with closing(open_system(context.obj, create=False)) as system:
         if list_:
             lessons = system.teach.lessons()
-            lines = (ui.plain(f"{taught}  {' '.join(text.split())}") for text, taught in lessons)
-            ui.show([{"request": text, "id": id} for text, id in lessons], lines)
+            asleep = "  (asleep: its text was replaced or removed since; teach it again)"
+            lines = (ui.plain(f"{one.id}  {' '.join(one.request.split())}{asleep * one.asleep}") for one in lessons)
+            ui.show([one._asdict() for one in lessons], lines)
         elif forget:
             if not system.teach.forget(request):
                 raise NotPossible(

@@ -16,6 +16,7 @@ from mats.domain.errors import (
     DependencyFailed,
     Fault,
     KindConflict,
+    NotPossible,
     RegistrationInvalid,
     RequestInvalid,
 )  # fmt: skip
@@ -33,7 +34,7 @@ from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.selection import ListQuery, is_vector_pending
 from mats.local.imports.importer import RESERVED
 from mats.local.preview.report import preview_over
-from mats.local.review import decide, waiting
+from mats.local.review import WAITS, decide, is_held, waiting
 from mats.local.use import UseQuery, report_use
 from mats.ports import Precondition, Stored
 
@@ -190,7 +191,7 @@ class RegistryService:
         return request.model_dump()
 
     def lessons(self) -> dict[str, Any]:
-        return {"lessons": [{"request": text, "id": id} for text, id in self._local.teach.lessons()]}
+        return {"lessons": [lesson._asdict() for lesson in self._local.teach.lessons()]}
 
     def teach(self, lesson: requests.LessonRequest) -> dict[str, Any]:
         self._require_operator()
@@ -227,9 +228,10 @@ class RegistryService:
         if "cleared" in given:
             if namespace is not None:
                 raise RequestInvalid([Fault("cleared", "is for one capability, not for a namespace")])
+            if is_held(self._stores.profiles.get([key]).get(key)):
+                raise NotPossible([Fault("cleared", WAITS.format(key))])
             given["cleared"] = fingerprint(Registration.parse(item).item()) if request.cleared else ""
-        assigned = replace(trust.rows([key]).get(key, NOTHING_ASSIGNED), **given)
-        trust.put(key, assigned)
+        assigned = trust.edit(key, lambda row: replace(row, **given))
         self._settle(ids[:_MOST_SETTLED])
         return {**_trust_json(key, assigned), "capabilities": len(ids)}
 

@@ -9,7 +9,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, Invalid, KindConflict, PreconditionFailed, RegistrationInvalid, RequestInvalid
 from mats.domain.profile import origin
-from mats.domain.profile.assignment import Assigned
+from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, row_keys
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.profile import Profile
 from mats.domain.profile.sync import content_digest
@@ -156,6 +156,7 @@ class Importer:
     refusals: Mapping[Id, Sequence[Fault]] = field(default_factory=dict)  # What the registry refused, as puts go on
     report: Report = field(default_factory=Report)
     _assigned: dict[Id, Assigned] = field(default_factory=dict)
+    _newly_rated: set[Id] = field(default_factory=set)  # Keys of rows of trust that rate what nobody had rated here
     _held: dict[str, Profile | None] = field(default_factory=dict)
     """By id, the profile that is shown while the registration is held; None if there is none to show here."""
     _refused: set[str] = field(default_factory=set)  # Ids of those that an operator rejected
@@ -231,9 +232,22 @@ class Importer:
         before = self.trust.rows(list(assigned)) if self.trust and assigned else {}
         for key, row in {key: before.get(key, row).take_over(row) for key, row in assigned.items()}.items():
             changed = before.get(key) != row
+            self._newly_rated |= {key} if row.is_rated and not before.get(key, NOTHING_ASSIGNED).is_rated else set()
             self.report.trust["assigned" if changed else "unchanged"] += 1
             if changed and self.trust:
                 self.trust.put(key, row)
+
+    def _approve(self, registrations: Sequence[Registration]) -> None:
+        """Approve what an export rates where other content is here, which its trust is not for."""
+        if not self.trust:
+            return
+        given = [each for each in registrations if not self._newly_rated.isdisjoint(row_keys(each.id))]
+        stored = self.registry.get([each.id for each in given]) if given else {}
+        digests = {each.id: fingerprint(each.item()) for each in given if each.id in stored}
+        others = [id for id, digest in digests.items() if fingerprint(stored[id]) != digest]
+        rows = self.trust.rows(others) if others else {}
+        for id in others:
+            self.trust.put(id, rows.get(id, NOTHING_ASSIGNED).approve(digests[id]))
 
     def _hold(self, registrations: Sequence[Registration]) -> Collection[Id]:
         """Save what is shown while registrations wait for an operator; the ids of those that would not wait here.
@@ -301,6 +315,7 @@ class Importer:
                 self.report.rejected.append(Finding(place, [Fault("namespace", RESERVED.format(registration.id))]))
             else:
                 free.append((place, registration))
+        self._approve([registration for _, registration in free])
         placed = self.registry.put([registration for _, registration in free]) if free else {}
         for place, registration in free:
             id, faults = registration.id, self.refusals.get(registration.id)
