@@ -61,10 +61,11 @@ def trust(
             return
     key = target_key(target)
     namespace, before = namespace_of_pattern(key), local.stores.trust.rows([key]).get(key, NOTHING_ASSIGNED)
+    change = _parse_change(value, provider)
     if namespace is None and provider is not None:
         message = f"a provider is verified for a namespace, not for a capability: name '{key.partition('/')[0]}.*'"
         raise RequestInvalid([Fault("--provider", message)])
-    count, assigned = _assign(local, key, lambda row: _change(row, value, provider))
+    count, assigned = _assign(local, key, change)
     if namespace is None:
         given = "trust withdrawn" if assigned.trust is None else f"trust {assigned.trust}"
         back = "; cleared flags are back" if before.cleared and not assigned.cleared else ""
@@ -130,8 +131,8 @@ def _assign(local: LocalSystem, key: Id, change: Callable[[Assigned], Assigned])
     return len(ids), assigned
 
 
-def _change(before: Assigned, value: str | None, provider: str | None) -> Assigned:
-    """A row after a change; what the command does not name stays."""
+def _parse_change(value: str | None, provider: str | None) -> Callable[[Assigned], Assigned]:
+    """What becomes of a row; what the command does not name stays."""
     if value is None and provider is None:
         raise typer.BadParameter("give N, a number from 0 to 100 or none; --provider for a namespace; or --clear-flags")
     if provider and not is_provider(provider):
@@ -141,11 +142,12 @@ def _change(before: Assigned, value: str | None, provider: str | None) -> Assign
         if provider:
             message = "cannot go with `none`, which withdraws the provider, too; leave one of them out"
             raise RequestInvalid([Fault("--provider", message)])
-        return before.withdraw()
+        return Assigned.withdraw
     if value is not None and not (value.isascii() and value.isdigit() and int(value) <= 100):
         raise RequestInvalid([Fault("trust", f"must be a whole number from 0 to 100, or none; not {value!r}")])
-    after = before if value is None else replace(before, trust=int(value))
-    return after if provider is None else replace(after, provider=provider.strip())
+    given: dict[str, Any] = {} if value is None else {"trust": int(value)}
+    given |= {} if provider is None else {"provider": provider.strip()}
+    return partial(replace, **given)
 
 
 _LONGEST = 600
