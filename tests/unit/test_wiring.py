@@ -14,7 +14,7 @@ from mats.adapters.eventbridge import EventBus
 from mats.adapters.opensearch.index import OpenSearchIndex
 from mats.bootstrap.cloud import CloudStores, cloud_system, open_feedback
 from mats.bootstrap.local import local_system
-from mats.bootstrap.models import RERANKED, load_calibration
+from mats.bootstrap.models import RERANKED, ConfiguredModels, load_calibration
 from mats.bootstrap.system import stages_of
 from mats.domain.errors import DependencyFailed, NotPermitted
 from mats.domain.profile.profile import Profile, Refusal, Status
@@ -146,6 +146,13 @@ def test_an_encoder_that_cannot_be_loaded_leaves_a_system_without_one(offline):
     system = cloud_system(Settings(index_endpoint=NOWHERE, encoder="/nowhere/at/all", **TABLES))
     assert system.models.encoder is None
     assert system.models.without_encoder
+
+
+def test_an_encoder_that_cannot_be_stored_names_the_setting_of_the_folder(tmp_path: Path):
+    (file := tmp_path / "file").touch()
+    models = ConfiguredModels(Settings(cache=file))
+    assert models.encoder is None
+    assert f"{file} (it is a file): name a folder for them with MATS_CACHE" in models.without_encoder
 
 
 def test_a_refusal_in_enrichment_is_observed(offline):

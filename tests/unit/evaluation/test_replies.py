@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from mats.adapters.llm import ModelReply, ToolCall
 from mats.domain.errors import DependencyFailed, StorageUnusable
 from mats.domain.prompts.usage import Prices, Usage
-from mats.evaluation.systems.models import Budget, Models, ReplyCache, TimedReply
+from mats.evaluation.systems.models import Budget, CachedEncoder, Models, ReplyCache, TimedReply
 from mats.settings import Settings
+from tests.fakes import FakeEncoder
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
@@ -75,6 +76,12 @@ def test_a_file_that_is_no_database_says_what_to_do(path):
     path.write_bytes(b"not a database, but long enough to be taken for one" * 20)
     with pytest.raises(StorageUnusable, match=r"replies\.db.*MATS_CACHE"):
         ReplyCache(path)
+
+
+def test_vectors_that_cannot_be_stored_say_what_to_do(path):
+    path.parent.write_text("in the way")
+    with pytest.raises(StorageUnusable, match=r"vectors-.*MATS_CACHE"):
+        CachedEncoder(FakeEncoder(), path.parent).encode_documents(["a"])
 
 
 def test_the_file_is_in_the_cache_folder_of_the_settings(tmp_path: Path):

@@ -50,7 +50,7 @@ class UniversalEncoder:
         try:
             tokenizer = _tokenizer((folder / "sp.model").read_bytes())
             table, weights = _read(folder / "weights.npz", cache / f"universal-{UNIVERSAL.digest[:16]}.npy")
-        except (OSError, ValueError, KeyError) as error:
+        except (ValueError, KeyError) as error:
             raise EncoderMissing(f"{folder} is not a complete model: {error}") from error
         return cls(f"universal-{UNIVERSAL.digest[:8]}", tokenizer, table, weights)
 

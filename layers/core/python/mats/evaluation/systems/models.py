@@ -45,25 +45,25 @@ class TimedReply:
     cached: bool
 
 
+def _open_cache(path: Path, table: str) -> sqlite3.Connection:
+    """Open or create a file with this table. Raises StorageUnusable: it cannot be opened, or is another file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_TIMEOUT_S, check_same_thread=False)
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    except (OSError, sqlite3.Error) as error:
+        raise StorageUnusable(f"the cache {path} cannot be opened: {error}; move it away or set MATS_CACHE") from error
+    return connection
+
+
 class ReplyCache:
     """One SQLite file, keyed by the SHA-256 of the request's JSON. Safe for several threads and processes."""
 
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises StorageUnusable: it cannot be opened, or is another file."""
         self._lock = threading.Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                path, isolation_level=None, timeout=_BUSY_TIMEOUT_S, check_same_thread=False
-            )
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS replies"
-                " (request BLOB PRIMARY KEY, model TEXT NOT NULL, reply TEXT NOT NULL, took_ms REAL NOT NULL)"
-            )
-        except (OSError, sqlite3.Error) as error:
-            raise StorageUnusable(
-                f"the reply cache {path} cannot be opened: {error}; move it away or set MATS_CACHE"
-            ) from error
+        columns = "request BLOB PRIMARY KEY, model TEXT NOT NULL, reply TEXT NOT NULL, took_ms REAL NOT NULL"
+        self._connection = _open_cache(path, f"replies ({columns})")
 
     def get(self, request: Mapping[str, Any], prices: Prices) -> TimedReply | None:
         """The reply to exactly this request, which includes the service and the model, at today's prices."""
@@ -169,10 +169,8 @@ class CachedEncoder(WrappedEncoder):
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.folder / f"vectors-{self.name}.db", timeout=60, isolation_level=None)
-        connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)")
-        return connection
+        table = "vectors (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+        return _open_cache(self.folder / f"vectors-{self.name}.db", table)
 
     def reads(self, text: str) -> bool:
         return not isinstance(self.encoder, LanguageBound) or self.encoder.reads(text)
