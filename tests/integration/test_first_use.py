@@ -284,6 +284,15 @@ def test_a_set_of_ones_own_is_measured_and_names_its_misses(mats, tmp_path):
     assert "not registered: com.acme/gone\n" in shown.out
 
 
+def test_a_set_that_nothing_serves_has_verdicts_alone_and_one_without_judged_queries_is_refused(mats, tmp_path):
+    folder = a_set(mats, tmp_path / "own")
+    (folder / "qrels.tsv").write_text("q1\tcom.acme/refund\t0\n")
+    measured = mats("evaluate", str(folder), "--variant", "lexical", "--json").json
+    assert (measured["metrics"]["match@1"], measured["verdicts"]["absent"]) == (None, 1)
+    (folder / "qrels.tsv").write_text("")
+    mats("evaluate", str(folder), "--variant", "lexical").fails(1, "own has no judged query")
+
+
 def test_a_folder_that_cannot_be_written_still_shows_the_measures(mats, tmp_path):
     folder = a_set(mats, tmp_path / "own")
     (folder / "results").write_text("in the way")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mats.evaluation import gate
-from mats.evaluation.data.datasets import Dataset, JudgedQuery
+from mats.evaluation.data.datasets import Dataset, DatasetInvalid, JudgedQuery
 
 JUDGED, UNJUDGED = frozenset({"a/b"}), frozenset()
 
@@ -103,12 +103,29 @@ def test_a_set_of_a_folder_needs_the_folder():
         gate.dataset_of("tools", None)
 
 
-def test_queries_that_nothing_serves_are_judged_too(tmp_path):
-    (tmp_path / "s").mkdir()
+def a_folder(folder, *qrels):
+    (folder / "s").mkdir()
     for name, lines in {
         "corpus.jsonl": ['{"namespace": "a", "name": "b", "kind": "tool"}'],
         "queries.jsonl": ['{"_id": "1", "text": "x"}', '{"_id": "2", "text": "y"}'],
-        "qrels.tsv": ["query\tdocument\tgrade", "1\ta/b\t1", "2\ta/b\t0"],
+        "qrels.tsv": qrels,
     }.items():
-        (tmp_path / "s" / name).write_text("\n".join(lines) + "\n")
-    assert [bool(query.relevant) for query in gate.dataset_of("s", tmp_path).queries] == [True, False]
+        (folder / "s" / name).write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("header", [["query\tdocument\tgrade"], []], ids=["header", "no header"])
+def test_every_judged_query_counts_also_one_that_nothing_serves(tmp_path, header):
+    found = gate.dataset_of("s", a_folder(tmp_path, *header, "1\ta/b\t1", "2\ta/b\t0"))
+    assert [bool(query.relevant) for query in found.queries] == [True, False]
+
+
+@pytest.mark.parametrize("qrels", [[], ["query\tdocument\tgrade"], ["3\ta/b\t1"]])
+def test_a_set_without_a_judged_query_is_refused(tmp_path, qrels):
+    with pytest.raises(DatasetInvalid, match="s has no judged query: name"):
+        gate.dataset_of("s", a_folder(tmp_path, *qrels))
+
+
+def test_a_first_line_that_may_be_a_wrong_label_is_named(tmp_path):
+    with pytest.raises(DatasetInvalid, match=r"qrels\.tsv, line 1: needs query"):
+        gate.dataset_of("s", a_folder(tmp_path, "1 a/b 1", "2\ta/b\t0"))

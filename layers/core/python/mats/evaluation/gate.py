@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mats.domain.errors import Fault, Invalid
-from mats.evaluation.data.datasets import EXAMPLES, Dataset, load, sample
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, load_judged, sample
 from mats.evaluation.measures import PairedTest, Values, mcnemar
 from mats.evaluation.systems.base import Progress
 from mats.evaluation.systems.catalogue import VARIANTS
@@ -96,13 +96,13 @@ def dataset_of(name: str, data: Path | None) -> Dataset:
     """The data set of a baseline by name.
 
     Raises BaselineInvalid: it needs a folder of data sets, which was not given; DatasetInvalid: it is not in the
-    folder.
+    folder, or has no judged query.
     """
     if name == EXAMPLES.name:
         return sample()
     if data is None:
         raise BaselineInvalid([Fault(name, "is a judged data set: name its folder with --data")])
-    found = load(data / name)
+    found = load_judged(data / name)
     return replace(found, queries=[*found.queries, *found.absent])  # the latter are judged by their verdicts
 
 

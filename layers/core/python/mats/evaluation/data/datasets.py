@@ -92,6 +92,15 @@ def load(folder: Path) -> Dataset:
     )
 
 
+def load_judged(folder: Path) -> Dataset:
+    """Read a data set to measure on. Raises DatasetInvalid: also if it has no judged query."""
+    found = load(folder)
+    if not (found.queries or found.absent):
+        message = "has no judged query: name in qrels.tsv ids of queries.jsonl, each with what is relevant to it"
+        raise DatasetInvalid([Fault("", f"{folder} {message}")])
+    return found
+
+
 def sample(asked: str = _GOLDEN) -> Dataset:
     """The sample registry with the queries of this file; some of them have no relevant capability."""
     texts = [(EXAMPLES / name).read_text(encoding="utf-8") for name in ("registry.jsonl", "trust.jsonl", asked)]
@@ -131,9 +140,9 @@ def _json_lines(name: str, text: str) -> Iterator[dict[str, Any]]:
 
 
 def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
-    """Query, document and grade of each row after the header."""
+    """Query, document and grade of each row; the first one is a header if its last cell has no digit."""
     for number, row in enumerate(csv.reader(io.StringIO(text), delimiter="\t"), start=1):
-        if number > 1 and row:
+        if row and (number > 1 or any(map(str.isdigit, row[-1]))):
             try:
                 query, document, grade = row
                 yield query, document, int(grade)

@@ -22,10 +22,11 @@ def score(
     """The measures of a system's answers to a workbench's queries, with intervals, sizes, models and usage.
 
     A measure is None if it is undefined for the system, as all but Match@1 are for one that picks a single result, and
-    if every query failed. `absent` are the answers to the queries that nothing here serves.
+    if every query failed, or there is none that something serves. `absent` are the answers to the queries that nothing
+    here serves.
     """
     models = bench.models
-    measures = metrics_json(answers, bench.dataset, () if total_failure(answers) else variant.measures)
+    measures = metrics_json(answers, bench.dataset, variant.measures if answers and not total_failure(answers) else ())
     return {
         **dataset_json(bench.dataset),
         "variant": variant.name,
@@ -71,7 +72,7 @@ def verdicts_json(dataset: Dataset, answers: Answers, absent: Answers) -> dict[s
 
     Empty for a system that gives no verdict.
     """
-    if not any(answer.verdict for answer in answers.values()):
+    if not any(answer.verdict for answer in (*answers.values(), *absent.values())):
         return {}
     queries = {query.id: query for query in (*dataset.queries, *dataset.absent)}
     judged = [(queries[id].relevant, answer) for id, answer in {**answers, **absent}.items()]
@@ -92,8 +93,8 @@ def metrics_json(
     answers: Answers, dataset: Dataset, defined: Collection[str] = NAMES
 ) -> dict[str, dict[str, float] | None]:
     """The measures with intervals; None for one that is not defined."""
-    values = per_query(run_of(answers), dataset.queries)
-    return {name: estimate_json(estimate(each)) if name in defined else None for name, each in values.items()}
+    values = per_query(run_of(answers), dataset.queries) if defined else {}
+    return {name: estimate_json(estimate(values[name])) if name in defined else None for name in NAMES}
 
 
 def estimate_json(value: Estimate) -> dict[str, float]:

@@ -15,7 +15,7 @@ from mats.bootstrap.local import local_system
 from mats.bootstrap.policies import NAMES as POLICIES
 from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed, Fault, NotPossible
-from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, JudgedSet, defects, load, write
+from mats.evaluation.data.datasets import EXAMPLES, Dataset, JudgedQuery, JudgedSet, defects, load, load_judged, write
 from mats.evaluation.data.outcomes import from_outcomes as load_outcomes
 from mats.evaluation.systems.models import Models
 from mats.local.cli import output as ui
@@ -63,7 +63,7 @@ def evaluate(
     if unknown := {*(without or ())} - {*POLICIES}:
         message = f"unknown policy {', '.join(sorted(unknown))}: use {', '.join(POLICIES)}"
         raise typer.BadParameter(message, param_hint="--without")
-    datasets = [load(folder) for folder in folders]
+    datasets = [load_judged(folder) for folder in folders]
     if lacking := models.lacking(chosen.needs):
         raise DependencyFailed(f"{chosen.name} {lacking}")
     if chosen.has_llm:
@@ -79,7 +79,7 @@ def _write_and_show(results: dict[str, Any], dataset: Dataset, folder: Path) -> 
     from mats.evaluation.systems.base import failure_text  # noqa: PLC0415
 
     name = "-without-".join([f"evaluate-{results['variant']}", *results.get("without", ())])
-    all_failed = results["failed"] == results["queries"]
+    all_failed = 0 < results["queries"] == results["failed"]
     ui.show(results, _lines(results), _not_scored(sorted(dataset.unregistered_gold), dataset.unasked))
     for source in () if ui.is_json() else defects(dataset):
         if source.suspicions:
