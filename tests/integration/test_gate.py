@@ -33,8 +33,15 @@ def test_update_writes_a_baseline_and_shows_what_changed_and_a_loss_from_it_is_n
     assert ran.code == 1
     assert "examples: match@1 fell from " in ran.err
     assert "lost" in ran.out
-    assert real("gate", "--baseline", str(path), "--update").code == 0
+    one["data_sha256"] = "of earlier data"
+    path.write_text(json.dumps(baseline))
+    updated = real("gate", "--baseline", str(path), "--update").done()
+    assert (updated.out, "examples has changed: its queries are compared" in updated.err) == (ran.out, True)
     assert path.read_text() == written
+    one["places"], one["verdicts"] = "1", "m"
+    path.write_text(json.dumps(baseline))
+    updated = real("gate", "--baseline", str(path), "--update").done()
+    assert ("+" in updated.out, "another number of queries" in updated.err) == (False, True)
 
 
 def test_a_file_that_is_no_baseline_is_one_line(real, tmp_path: Path):

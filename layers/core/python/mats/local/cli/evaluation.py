@@ -4,7 +4,7 @@ Most modules of the evaluation load scipy: each command imports those that it ne
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,9 +204,7 @@ def gate(
     data: Annotated[
         Path | None, ui.option("Folder of judged data sets, for baselines of more than the examples.")
     ] = None,
-    update: Annotated[
-        bool, ui.option("Measure, and write the baseline instead of comparing with it.", "--update")
-    ] = False,
+    update: Annotated[bool, ui.option("Show what has changed since the baseline, and replace it.", "--update")] = False,
     sets: Annotated[
         list[str] | None,
         ui.option("A set to measure; default: the baseline's, or `examples`.", "--set", metavar="NAME"),
@@ -232,10 +230,17 @@ def gate(
         dataset = dataset_of(name, data)
         with ui.bar(f"Indexing {name}", len(dataset.registrations)) as indexed, ui.bar("Asking", None) as asked:
             now[name] = measure_set(dataset, Models(context.obj), indexed=indexed, asked=asked)
-        is_new = update and (name not in before or before[name].digest != now[name].digest)
-        for check in checks_of(dataset, now[name] if is_new else before[name], now[name]):
-            shares = ("" if is_new else f"{100 * check.before:.1f}", f"{100 * check.now:.1f}")
-            table.add_row(name, check.name, *shares, f"+{check.test.gained}", f"-{check.test.lost}")
+        old = before.get(name, now[name])
+        if update and len(old.places) != len(now[name].places):
+            ui.note(f"{name} has another number of queries than in the old baseline: it is not compared")
+            old = now[name]
+        elif update and old.digest != now[name].digest:
+            ui.note(f"{name} has changed: its queries are compared by their order with those of the old baseline")
+            old = replace(old, digest=now[name].digest)
+        for check in checks_of(dataset, old, now[name]):
+            shares = [f"{100 * share:.1f}" for share in (check.before, check.now)]
+            cells = (*shares, f"+{check.test.gained}", f"-{check.test.lost}")
+            table.add_row(name, check.name, *(("", shares[1]) if old is now[name] else cells))
             if check.is_loss:
                 change = f"from {shares[0]} to {shares[1]} % (gained {check.test.gained}, lost {check.test.lost})"
                 losses.append(f"{name}: {check.name} fell {change}: see `mats evaluate --misses`")
