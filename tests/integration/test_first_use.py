@@ -131,6 +131,23 @@ def test_doctor_names_a_locked_or_damaged_registry(mats, monkeypatch):
     assert [check for check, _ in faults(mats)] == ["registry"]
 
 
+def test_doctor_names_an_empty_registry(mats):
+    for name in ("mats.db-wal", "mats.db-shm"):
+        (mats.home / name).unlink(missing_ok=True)
+    (mats.home / "mats.db").write_bytes(b"")
+    [(check, text)] = faults(mats)
+    assert (check, "mats.db is empty: restore a backup" in text) == ("registry", True)
+    assert (mats.home / "mats.db").stat().st_size == 0
+
+
+def test_doctor_says_once_what_every_role_lacks(mats):
+    none = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"), "")
+    nowhere = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), "/none")
+    models = {"MATS_BEDROCK": "1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "eu-central-1"}
+    found = [text for check, text in faults(mats, **models, **none, **nowhere) if check == "models"]
+    assert (len(found), "No AWS credentials" in found[0]) == (1, True)
+
+
 def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_bytes(rows(tool("a")))
     assert mats("source", "add", str(tmp_path / "a.jsonl")).code == 0
@@ -138,7 +155,7 @@ def test_doctor_names_a_source_that_fails_and_a_missing_package(mats, tmp_path, 
     mats("sync")
     monkeypatch.setattr("mats.local.cli.doctor._is_installed", lambda name: name not in ("onnxruntime", "scipy"))
     found = dict(faults(mats))
-    assert "then run `mats sync a`" in found["sources"]
+    assert "; correct this, then run `mats sync a`" in found["sources"]
     assert found["packages"] == "missing onnxruntime: pip install '.[local]' in a clone of mats"
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from mats import __version__
 from mats.bootstrap import open_system
-from mats.bootstrap.local import LocalSystem, is_missing, local_system
+from mats.bootstrap.local import DATABASE, LocalSystem, is_missing, local_system
 from mats.bootstrap.models import ConfiguredModels, model_names
 from mats.domain.capability.capability import Kind
 from mats.domain.errors import CapabilityError, command_to_install
@@ -60,7 +60,7 @@ def doctor(
     else:
         settings: Settings = context.obj
         rows += [*_settings(settings), *_packages(settings), *_tokens(settings), *_registry(settings)]
-        rows += [*_encoder(settings), *_models(settings)]
+        rows += [*_encoder(settings), *dict.fromkeys(_models(settings))]  # all roles may lack the same
     table = ui.table_of("check", "", "found")
     for row in rows:
         table.add_row(row.check, Text(row.state, style=_STYLES[row.state]), ui.plain(row.text))
@@ -126,6 +126,12 @@ def _registry(settings: Settings) -> Iterator[Row]:
     for file in sorted(settings.home.glob("mats.*")):
         if (mode := stat.S_IMODE(file.lstat().st_mode)) & 0o077:
             yield Row("registry", "fault", f"other users could use {file} (mode {mode:03o}): now only its owner can")
+    if (settings.home / DATABASE).is_file() and not (settings.home / DATABASE).stat().st_size:
+        to_do = (
+            "restore a backup with `mats restore` into another home; if the registry was never used, delete the file"
+        )
+        yield Row("registry", "fault", f"{settings.home / DATABASE} is empty: {to_do}")
+        return
     try:
         with closing(local_system(settings, create=False)) as local:
             yield from _contents(local)
@@ -156,7 +162,9 @@ def _contents(local: LocalSystem) -> Iterator[Row]:
         yield Row("registry", "fault", f"{unencoded:,} have no vector of this encoder: run `mats reconcile`")
     for source, run, _, _ in stores.sources.all():
         if run.error:
-            yield Row("sources", "fault", f"{source.name}: {run.error}; then run `mats sync {source.name}`")
+            yield Row(
+                "sources", "fault", f"{source.name}: {run.error}; correct this, then run `mats sync {source.name}`"
+            )
         else:
             yield Row("sources", "ok", f"{source.name}: {'synced' if run.succeeded else 'not synced yet'}")
 
