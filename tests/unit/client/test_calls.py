@@ -324,7 +324,7 @@ def test_one_key_in_one_alternative_is_enough(auth, environment, named):
 
 
 def test_a_missing_credential_and_what_else_keeps_it_from_being_sent_are_said_at_once():
-    with pytest.raises(RequestInvalid, match=r"needs API_TOKEN_LOCALHOST.*over https only.*--private"):
+    with pytest.raises(RequestInvalid, match=r"needs API_TOKEN_LOCALHOST.*over https only.*private=True"):
         call(http("http://localhost/x", auth=[{"scheme": "bearer"}]), {}, environment={})
 
 

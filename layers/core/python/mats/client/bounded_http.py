@@ -194,7 +194,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return timeout_reason(self._timeout_s)
         error = _innermost(error)
         if isinstance(error, ssl.SSLError):
-            return f"cannot be read over TLS: {error.reason or error}"
+            reason = error.reason or error
+            return (
+                f"cannot be read over TLS: {reason}; its server may have http alone, or a certificate not trusted here"
+            )
         errno = error.errno if isinstance(error, OSError) else None
         text = os.strerror(errno) if errno and errno > 0 else getattr(error, "strerror", None)
         return f"cannot be read: {text or type(error).__name__}; check the address, and that its server runs"

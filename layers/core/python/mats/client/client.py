@@ -129,7 +129,8 @@ class Client:
         private = parts.scheme == "https" or (parts.scheme == "http" and local)
         if not (private and parts.hostname) or parts.query or parts.username:
             raise ValueError(
-                "the address must be https, or http on this machine, without user or query, such as https://mats.example.com"
+                "the address must begin with https://, or with http:// on this machine, without user or query, such as "
+                "https://mats.example.com"
             )
         if auth is None and not local:
             raise ValueError("`auth` is required for a remote API: pass SigV4 or Bearer")

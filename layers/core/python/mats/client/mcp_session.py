@@ -167,7 +167,7 @@ async def _converse(read: Any, write: Any, ask: Ask) -> Json | ServerFailed:
         except MCPError as error:
             message = clip(clean(error.message), 300)
             if error.code == PARSE_ERROR:
-                message = "the answer is not a JSON-RPC response"
+                message = "the answer is not a JSON-RPC response; check that the address is that of an MCP server"
             result = ServerFailed(f"the server rejected the request: {message} ({error.code})")
         except ServerFailed as error:
             result = error

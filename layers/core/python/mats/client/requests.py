@@ -90,7 +90,7 @@ def credentials_for(
         ready += unready
     unencrypted = ""
     if (not ready or ready[0]) and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
-        hint = "" if namespace_of_url(url) else "; `--private` allows it here"
+        hint = "" if namespace_of_url(url) else "; private=True allows it here (`mats call --private`)"
         unencrypted = f"secrets are sent over https only, and {urlsplit(url).hostname} has http{hint}"
     if unencrypted or not ready:
         raise refuse("auth", "; ".join(filter(None, (needs, unencrypted))))
