@@ -109,7 +109,7 @@ class TokenBook:
         token = _random()
         with self._changing() as tokens:
             if name in tokens:
-                raise NotPossible([Fault("NAME", f"there is a token {name!r} already: revoke it first")])
+                raise NotPossible([Fault("", f"there is a token {name!r} already: revoke it first")])
             tokens[name] = Token(name, scope, digest(token), made)
         return token
 
@@ -117,7 +117,7 @@ class TokenBook:
         """Withdraw a token; running services refuse it from now on. Raises NotPossible: there is none."""
         with self._changing() as tokens:
             if tokens.pop(name, None) is None:
-                raise NotPossible([Fault("NAME", f"no token {name[:80]!r}: `mats token list` shows them")])
+                raise NotPossible([Fault("", f"no token {name[:80]!r}: `mats token list` shows them")])
 
     def _read_file(self) -> Sequence[Token]:
         try:

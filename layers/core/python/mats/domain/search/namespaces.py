@@ -13,7 +13,7 @@ def notes_on_absent(wanted: Collection[str], known: Collection[str]) -> Iterator
     """A note on each namespace of a filter in which no known one is."""
     for space in sorted(wanted):
         if not any(map(Filter(namespaces=frozenset([space])).admits_namespace, known)):
-            nearest = ", ".join(nearest_spaces(space, known)) or "none is near; `mats stats` lists all"
+            nearest = ", ".join(nearest_spaces(space, known)) or "none is near; `mats stats` lists the largest"
             yield f"no capability is in the namespace {space}; nearest: {nearest}"
 
 

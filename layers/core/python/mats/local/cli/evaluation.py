@@ -305,7 +305,7 @@ def finish(judged: JudgedSet, to: Path, *, force: bool) -> None:
     try:
         write(judged, to, force=force)
     except OSError as error:
-        raise NotPossible([Fault("OUT", f"{to} cannot be written: {error.strerror}")]) from error
+        raise NotPossible([Fault("", f"{to} cannot be written: {error.strerror}")]) from error
     found = {**_check(to), "left_out": dict(judged.left_out)}
     found["suspicions"] = [*judged.suspicions, *found["suspicions"]]
     ui.show(found, _set_lines(found), (f"{count:,} × {reason}" for reason, count in judged.left_out.items()))

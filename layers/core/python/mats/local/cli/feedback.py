@@ -66,7 +66,7 @@ def confirm(
 ) -> None:
     """Confirm what a caller reported on an answer, here or in AWS, so that it counts for every caller."""
     if not _open_outcomes(context).confirm(query_id, confirmed=not withdraw):
-        raise NotPossible([Fault("QUERY_ID", f"nothing is reported on {query_id[:80]!r}: see `mats feedback -h`")])
+        raise NotPossible([Fault("", f"nothing is reported on {query_id[:80]!r}: see `mats feedback -h`")])
     text = f"{query_id}: {'no longer confirmed' if withdraw else 'confirmed; its outcomes count for every caller'}"
     ui.show({"query_id": query_id, "confirmed": not withdraw}, text)
 

@@ -172,7 +172,7 @@ def target_key(text: str) -> Id:
     try:
         return parse_target(text)
     except ValueError as error:
-        raise RequestInvalid([Fault("ID", str(error))]) from error
+        raise RequestInvalid([Fault("", str(error))]) from error
 
 
 def show(

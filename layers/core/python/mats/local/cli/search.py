@@ -34,11 +34,7 @@ _REPORTS = {"match": "--succeeded ID", "weak": "--succeeded ID, or --missing WHA
 _VERDICTS = {"match": "bold green", "weak": "bold yellow", "none": "bold red"}
 _INDENT = 10
 _LEFT_OUT = 5  # Of what is left out, so many are named
-_BY_SCORE = {
-    "match": "results by score:",
-    "weak": "the nearest by score:",
-    "none": "the nearest by score, probably not it:",
-}
+_HEADINGS = {"match": "results:", "weak": "the nearest:", "none": "the nearest, probably not it:"}
 
 
 def search(
@@ -152,7 +148,7 @@ def answer_lines(answer: dict[str, Any], *, explain: bool, why_degraded: str, re
         yield ui.plain(f"{_verdict(answer)}; {nearest}", _VERDICTS[verdict])
         answer = {**answer, "notes": [note for note in answer["notes"] if note != nearest]}
     else:
-        yield Text(f"{_verdict(answer)}; {_BY_SCORE[verdict]}", style=_VERDICTS[verdict])
+        yield Text(f"{_verdict(answer)}; {_HEADINGS[verdict]}", style=_VERDICTS[verdict])
         yield from (_part(part, results) for part in answer["parts"] or ())
         for position, result in enumerate(results, start=1):
             yield _headline(position, result)

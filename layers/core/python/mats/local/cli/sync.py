@@ -48,7 +48,7 @@ commands = typer.Typer(
 
 
 def unknown_source(name: str) -> NotPossible:
-    return NotPossible([Fault("NAME", f"no source {name[:80]!r}: `mats source list` shows them")])
+    return NotPossible([Fault("", f"no source {name[:80]!r}: `mats source list` shows them")])
 
 
 @commands.command("add")
@@ -92,7 +92,7 @@ def add_source(
 def _path(text: str) -> str:
     """The absolute path of a file or folder that exists."""
     if text == "-":
-        raise RequestInvalid([Fault("WHAT", "standard input cannot be read again: give a file or an address")])
+        raise RequestInvalid([Fault("", "standard input cannot be read again: give a file or an address")])
     if "\0" in text or not Path(text).exists():
         raise NotPossible([Fault(text[:200], "does not exist: give a file, a folder or an address")])
     return str(Path(text).absolute())
@@ -190,7 +190,7 @@ def sync(
     states = {state.source.name: state for state in book.all()}
     chosen = names or list(states)
     if len(set(chosen)) < len(chosen):
-        raise RequestInvalid([Fault("NAME", "names a source twice: name it once")])
+        raise RequestInvalid([Fault("", "a source is named twice: name it once")])
     if unknown := next((name for name in chosen if name not in states), ""):
         raise unknown_source(unknown)
     bring = Sync(
