@@ -240,9 +240,7 @@ def teach(
             ui.show([one._asdict() for one in lessons], lines)
         elif forget:
             if not system.teach.forget(request):
-                raise NotPossible(
-                    [Fault("REQUEST", f"nothing is taught for {request[:80]!r}: see `mats teach --list`")]
-                )
+                raise NotPossible([Fault("", f"nothing is taught for {request[:80]!r}: see `mats teach --list`")])
             ui.show({"request": request, "id": None}, f"{request!r}: no longer taught")
         else:
             system.teach(request, Id(id))

@@ -77,7 +77,7 @@ def parse_location(what: Sequence[str]) -> tuple[SourceKind, tuple[str, ...]]:
             if is_address(name):
                 split_url(name)
             return SourceKind.DOCUMENT, (name,)
-    raise RequestInvalid([Fault("WHAT", "must be one source: a file, a folder, an address, or `mcp -- COMMAND...`")])
+    raise RequestInvalid([Fault("", "must be one source: a file, a folder, an address, or `mcp -- COMMAND...`")])
 
 
 def _absolute(word: str, *, is_command: bool) -> str:
