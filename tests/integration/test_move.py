@@ -288,10 +288,15 @@ def test_an_export_approves_nothing_that_waits_in_the_queue(filled: Mats):
     assert approved[REFUND] != digest_of(tool("refund", description="Give money back", provider="Acme"))
 
 
-@pytest.mark.parametrize("state", ["removed", "invalid", "not processed"])
+@pytest.mark.parametrize(
+    ("state", "trusted"),
+    [("removed", "id"), ("invalid", "id"), ("not processed", "id"), ("invalid", "space"), ("not processed", "space")],
+)
 def test_what_is_not_what_operators_trusted_is_not_shown_where_an_export_is_imported(
-    filled: Mats, other: Mats, state: str
+    filled: Mats, other: Mats, state: str, trusted: str
 ):
+    if trusted == "space":
+        filled("trust", REFUND, "none").done()
     if state == "removed":
         filled("remove", REFUND).done()
     else:

@@ -220,18 +220,23 @@ def snapshot(database: Database, lost: list[Id] | None = None) -> Iterator[Profi
     """Rows of trust, profiles of held entries, and items: all that another registry needs to show the same.
 
     Each in order of id, as of one moment. What is shown in a namespace under review, or has trust of its own, has a row
-    that approves it; where the latest registration is not what is shown, that row approves none. Ids of what cannot be
-    read in a damaged file are added to `lost`. Raises as `Database.reading` does; with `lost`, only if nothing can be
-    read.
+    that approves it; where the latest registration of what is rated is not what is shown, that row approves none. Ids
+    of what cannot be read in a damaged file are added to `lost`. Raises as `Database.reading` does; with `lost`, only
+    if nothing can be read.
     """
     with database.error_translation(), closing(database.connect()) as connection:
         connection.execute("BEGIN")
         read = partial(_read_parsed, connection, lost)
         rows = dict(read("trust", "assigned", lambda row: parse_row(json.loads(row))))
-        is_any_reviewed = any(row.policy is Policy.REVIEW for row in rows.values())
-        for id, digest, is_shown in _list_shown(connection, None if is_any_reviewed else rows):
-            own = rows.get(id, NOTHING_ASSIGNED)
-            if own.trust is not None or (is_shown and resolve(id, rows).policy is Policy.REVIEW):
+        decided = list[tuple[Id, str, bool, bool]]()
+        with suppress(
+            *(() if lost is None else (sqlite3.DatabaseError,))
+        ):  # of a damaged file, what is approved is left out
+            decided = _list_decided(connection) if rows else []
+        for id, digest, is_shown, is_registered in decided:
+            own, all_of_it = rows.get(id, NOTHING_ASSIGNED), resolve(id, rows)
+            is_reviewed = all_of_it.policy is Policy.REVIEW if is_shown else is_registered and all_of_it.is_rated
+            if own.trust is not None or is_reviewed:
                 rows[id] = replace(own, approved=digest)
         yield from sorted(rows.items())
         known = len(lost or ())
@@ -282,18 +287,17 @@ def _read_around(
             lost.append(Id(id))
 
 
-def _list_shown(connection: sqlite3.Connection, ids: Collection[Id] | None) -> list[tuple[Id, str, bool]]:
-    """Of these, or all, that do not wait: the digest of the registration, and whether that is what is shown.
+def _list_decided(connection: sqlite3.Connection) -> list[tuple[Id, str, bool, bool]]:
+    """What does not wait: the digest of its registration, whether that is shown, and whether there is one.
 
-    Where it is not, because it is removed, invalid or not processed yet, the digest is one that no registration has.
+    Where it is not shown, because it is removed, invalid or not processed yet, the digest is one that none has.
     """
     query = (
-        "SELECT id, iif(shown, digest, json_extract(body, '$.content')), shown FROM "
+        "SELECT id, iif(shown, digest, json_extract(body, '$.content')), shown, digest IS NOT NULL FROM "
         "(SELECT *, status = 'active' AND digest IS NOT NULL AND id NOT IN (SELECT id FROM events) AS shown "
-        "FROM profiles LEFT JOIN registry USING (id)) "
-        f"WHERE status != 'held' {'' if ids is None else f'AND id IN {IN}'}"
+        "FROM profiles LEFT JOIN registry USING (id)) WHERE status != 'held'"
     )
-    return connection.execute(query, () if ids is None else (as_json(ids),)).fetchall()
+    return connection.execute(query).fetchall()
 
 
 def read_snapshot(connection: sqlite3.Connection) -> Iterator[Item | tuple[Id, Assigned]]:
