@@ -8,6 +8,7 @@ from typing import Any
 import botocore.session
 import pytest
 
+from mats.settings import Settings
 from tests.conftest import ROOT
 from tests.integration.conftest import Mats, rows, serving, tool
 from tests.servers.site import Asked, site
@@ -191,3 +192,12 @@ def test_a_missing_option_is_one_error_and_the_counts_add_up(mats):
     report = mats("import", file, "no-such-file.json", "--json").json
     assert len(report["rejected"]) == report["rows"] + report["unread"] == 3
     assert report["new"] + report["changed"] + report["unchanged"] == 0
+
+
+def test_an_import_whose_encoder_cannot_be_loaded_says_that_it_indexes_words_only(mats: Mats, tmp_path: Path):
+    (tmp_path / "cache").write_text("")
+    local = {"MATS_CACHE": str(tmp_path / "cache"), "MATS_ENCODER": Settings().encoder}
+    ran = mats("import", "-", stdin=rows(tool("a")), **local).done()
+    assert "Indexed by words only: " in ran.err
+    assert "MATS_CACHE" in ran.err
+    assert "words only" not in mats("import", "-", stdin=rows(tool("b")), MATS_ENCODER="none").done().err

@@ -160,6 +160,8 @@ def _run(
         _show_remarks(report)
         show_flags(flags)
         _show_newcomers(local, report)
+        if local and indexed and local.models.without_encoder and settings.encoder != "none":
+            ui.note(f"Indexed by words only: {local.models.without_encoder}")
     text = f"{_rows(report)} in {seconds:,.1f} s: {_counts(report)}{waits}; {indexed:,} indexed{rate}{by_service}"
     times = {"findable_seconds": round(findable_s, 2), "seconds": round(seconds, 2)}
     outcome = {**report.to_json(), "held": held, "flagged": flags, "indexed": indexed, **times}
