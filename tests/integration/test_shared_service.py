@@ -194,7 +194,7 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
         ("import", (), "", 2, "MATS_TOKEN"),
         ("import", (), READ, 2, "may only read, report"),
         ("import", ("--dry-run",), WRITE, 2, "leave out --dry-run"),
-        ("import", ("--url", "http://mats.example.com"), WRITE, 2, "must be https"),
+        ("import", ("--url", "http://mats.example.com"), WRITE, 2, "must begin with https://"),
         ("import", ("--url", "http://127.0.0.1:1"), WRITE, 3, "does not answer"),
         ("search", (), "", 2, "set MATS_TOKEN"),
         (
@@ -204,7 +204,7 @@ def test_command_line_sends_the_token_of_the_environment(service, tmp_path):
             2,
             "unknown token: send a token of this service (`mats token add`) with the scope read",
         ),
-        ("search", ("--url", "http://mats.example.com"), READ, 2, "must be https"),
+        ("search", ("--url", "http://mats.example.com"), READ, 2, "must begin with https://"),
         ("search", ("--url", "https://mats.example.com"), "", 2, "set MATS_TOKEN"),
         ("search", ("--url", "http://127.0.0.1:1"), READ, 3, "does not answer"),
     ],
