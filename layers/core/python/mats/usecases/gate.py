@@ -186,18 +186,23 @@ class Gate:
         if known:
             waits = gated or rejected or not known.findable
         else:
-            known = self._former(made, last, removed)
-            was_approved = bool(assigned.approved) or (assigned.is_rated and self._is_forgotten(last))
-            again = again or if_new or was_approved
+            earlier = self.profiles.versions(made.id) if last else ()
+            known = self._former(made, earlier, removed)
+            is_forgotten = last is not None and last.profile.status is Status.DELETED and not earlier
+            again = again or if_new or bool(assigned.approved) or (assigned.is_rated and is_forgotten)
             waits = known is not None or rejected or again
         if not waits:
             return draft
         approved = (known.approved or contract_of(known)) if known else None
         return replace(case, approved=approved, after=contract_of(made), reviewed=reviewed or again)
 
-    def _former(self, made: Profile, last: Stored | None, removed: dict[str, Sequence[Profile]]) -> Profile | None:
-        """What operators rated or held of an entry that was removed and is registered again, or under another name."""
-        earlier = self.profiles.versions(made.id) if last else ()
+    def _former(
+        self, made: Profile, earlier: Sequence[Profile], removed: dict[str, Sequence[Profile]]
+    ) -> Profile | None:
+        """The rated or held version of an entry that was removed and is registered again, perhaps under another name.
+
+        `earlier` are the versions of its id, oldest first; `removed` keeps what was removed from each namespace.
+        """
         same = next((each for each in reversed(earlier) if each.findable or each.held or each.approved), None)
         if same and _is_guarded(same):
             return same
@@ -206,12 +211,6 @@ class Gate:
         after = contract_of(made) if removed[made.namespace] else Contract()
         others = (each for each in removed[made.namespace] if each.name != made.name)
         return next((each for each in others if is_renamed(each.approved or contract_of(each), after)), None)
-
-    def _is_forgotten(self, last: Stored | None) -> bool:
-        """True if there was something of which no version is kept."""
-        if last is None or last.profile.status is not Status.DELETED:
-            return False
-        return not self.profiles.versions(last.profile.id)
 
     def _similarities(self, cases: Sequence[_Case]) -> Sequence[float | None]:
         """As `compare` takes them, where this run encodes texts."""
@@ -247,7 +246,7 @@ def _is_unclear(case: _Case) -> bool:
     """True if only the similarity of the texts decides."""
     if not case.approved or not case.after or case.after.description in ("", case.approved.description):
         return False
-    decided = case.assigned.policy is Policy.REVIEW or case.has(*case.assigned.rejected)
+    decided = case.reviewed or case.has(*case.assigned.rejected)
     return not decided and worst(compare(case.approved, case.after)) is not ChangeClass.DANGEROUS
 
 

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -229,9 +229,7 @@ def snapshot(database: Database, lost: list[Id] | None = None) -> Iterator[Profi
         read = partial(_read_parsed, connection, lost)
         rows = dict(read("trust", "assigned", lambda row: parse_row(json.loads(row))))
         decided = list[tuple[Id, str, bool, bool]]()
-        with suppress(
-            *(() if lost is None else (sqlite3.DatabaseError,))
-        ):  # of a damaged file, what is approved is left out
+        with nullcontext() if lost is None else suppress(sqlite3.DatabaseError):  # a damaged file has no approvals
             decided = _list_decided(connection) if rows else []
         for id, digest, is_shown, is_registered in decided:
             own, all_of_it = rows.get(id, NOTHING_ASSIGNED), resolve(id, rows)
@@ -288,9 +286,10 @@ def _read_around(
 
 
 def _list_decided(connection: sqlite3.Connection) -> list[tuple[Id, str, bool, bool]]:
-    """What does not wait: the digest of its registration, whether that is shown, and whether there is one.
+    """List the entries that are not held: id, digest, whether the registration is shown, whether there is one.
 
-    Where it is not shown, because it is removed, invalid or not processed yet, the digest is one that none has.
+    Where the registration is not shown, because it is removed, invalid or not processed yet, no registration has the
+    digest.
     """
     query = (
         "SELECT id, iif(shown, digest, json_extract(body, '$.content')), shown, digest IS NOT NULL FROM "

@@ -126,11 +126,12 @@ def _registry(settings: Settings) -> Iterator[Row]:
     for file in sorted(settings.home.glob("mats.*")):
         if (mode := stat.S_IMODE(file.lstat().st_mode)) & 0o077:
             yield Row("registry", "fault", f"other users could use {file} (mode {mode:03o}): now only its owner can")
-    if (settings.home / DATABASE).is_file() and not (settings.home / DATABASE).stat().st_size:
+    file = settings.home / DATABASE
+    if file.is_file() and not file.stat().st_size:
         to_do = (
             "restore a backup with `mats restore` into another home; if the registry was never used, delete the file"
         )
-        yield Row("registry", "fault", f"{settings.home / DATABASE} is empty: {to_do}")
+        yield Row("registry", "fault", f"{file} is empty: {to_do}")
         return
     try:
         with closing(local_system(settings, create=False)) as local:

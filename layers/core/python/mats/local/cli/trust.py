@@ -132,7 +132,7 @@ def _assign(local: LocalSystem, key: Id, change: Callable[[Assigned], Assigned])
 
 
 def _parse_change(value: str | None, provider: str | None) -> Callable[[Assigned], Assigned]:
-    """What becomes of a row; what the command does not name stays."""
+    """Parse the arguments into a change of a row, which keeps what they do not name."""
     if value is None and provider is None:
         raise typer.BadParameter("give N, a number from 0 to 100 or none; --provider for a namespace; or --clear-flags")
     if provider and not is_provider(provider):

@@ -232,7 +232,8 @@ class Importer:
         before = self.trust.rows(list(assigned)) if self.trust and assigned else {}
         for key, row in {key: before.get(key, row).take_over(row) for key, row in assigned.items()}.items():
             changed = before.get(key) != row
-            self._newly_rated |= {key} if row.is_rated and not before.get(key, NOTHING_ASSIGNED).is_rated else set()
+            if row.is_rated and not before.get(key, NOTHING_ASSIGNED).is_rated:
+                self._newly_rated.add(key)
             self.report.trust["assigned" if changed else "unchanged"] += 1
             if changed and self.trust:
                 self.trust.put(key, row)

@@ -63,8 +63,7 @@ class SourceSync:
     name: str
     first: bool = False  # True if the source was never synced
     trust: TrustBook | None = None
-    """What a source may neither write nor own, unless it was bound to the namespace or wrote there before; None: all is
-    free."""
+    """The trust that keeps a source from writing and owning entries; None: it may write all."""
     namespace: str = ""  # The one that it is bound to
     kept: list[Kept] = field(default_factory=list)
     changed: list[tuple[Id, Sequence[Reason]]] = field(default_factory=list)
@@ -80,8 +79,10 @@ class SourceSync:
 
     def find_reserved(self, ids: Collection[Id]) -> Collection[Id]:
         """Those of the ids that operators trust, unless the source is bound to the namespace or wrote there before."""
+        if self.namespace or not (trusted := self._find_trusted(ids)):
+            return ()
         own = {parts(id)[0] for id, entry in self.entries.items() if entry.digest}
-        return () if self.namespace else [id for id in self._find_trusted(ids) if parts(id)[0] not in own]
+        return [id for id in trusted if parts(id)[0] not in own]
 
     def _find_trusted(self, ids: Collection[Id]) -> Collection[Id]:
         return of_operators(self.trust.get(ids)) if self.trust else ()
@@ -95,9 +96,9 @@ class SourceSync:
         noted: dict[Id, TrackedEntry | None] = dict.fromkeys(placed)
         writes: dict[Id, TrackedEntry] = {}
         for id, registration in listed.items():
-            item, digest = stored.get(id), content_digest(registration.item())
             if id in placed:
                 continue
+            item, digest = stored.get(id), content_digest(registration.item())
             if item is not None and item.get("kind") != registration.kind:
                 placed[id], noted[id] = Placed.OTHER_KIND, self._own(id)._replace(gone=False)
                 continue
