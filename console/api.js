@@ -97,27 +97,25 @@ export const service = () => (health ??= ask("healthz").catch(() => ({})));
 let latest;
 let refusal = "";
 
-/** The current overview of the registry of this service; null without one (in AWS), or with a token that only reads. */
+/** The current overview of the registry of this service; null for a token that only reads. */
 export async function overview({ signal } = {}) {
   if (latest === null) return null;
   try {
     latest = await ask("registry", { signal });
   } catch (error) {
-    if (error.status !== 404 && error.status !== 403) throw error;
-    refusal = error.status === 403 ? error.message : "";
+    if (error.status !== 403) throw error;
+    refusal = error.message;
     latest = null;
   }
   return latest;
 }
 
-/** Whether this service has a registry that this token may read; asked once. */
+/** Whether this token may read the registry; asked once. */
 export async function hasRegistry(options) {
   return (latest === undefined ? await overview(options) : latest) !== null;
 }
 
-/** A page of a service in AWS, or for a token that only reads. */
+/** A page for a token that only reads. */
 export function readOnlyNotice(title) {
-  return [h("h1", {}, title), h("p", { class: "notice" }, refusal ? `Nothing to see or to change here: ${refusal}.` : [
-    "This service has no registry of its own: registrations are items of the Registry table in DynamoDB. To register or preview here, run ",
-    h("code", {}, "mats serve"), " on your own machine."])];
+  return [h("h1", {}, title), h("p", { class: "notice" }, `Nothing to see or to change here: ${refusal}.`)];
 }

@@ -1,4 +1,4 @@
-// Routing by the hash of the address: every view has an address, and a static host suffices.
+// Routing by the hash of the address: every view has an address.
 
 import { hasRegistry, onRefusal, token } from "./api.js";
 import { h, fill, say } from "./dom.js";
@@ -8,7 +8,7 @@ import { clearAnswer } from "./query.js";
 import { registry } from "./registry.js";
 import { review } from "./review.js";
 import { search } from "./search.js";
-import { finishSignIn, signIn, signInByLink, signOut } from "./signin.js";
+import { signIn, signInByLink, signOut } from "./signin.js";
 import { use } from "./use.js";
 
 /**
@@ -130,8 +130,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", onKey);
 addEventListener("hashchange", route);
-const problem = await finishSignIn();
-showSignButton(Boolean(problem));
+showSignButton(false);
 await route();
 if (await hasRegistry().catch(() => false)) showSignButton(true); // its changes need a token
-if (problem) main.prepend(h("p", { class: "notice bad", role: "alert" }, problem));

@@ -54,7 +54,7 @@ function close() {
 
 async function update(given) {
   params = given;
-  if (!box) return; // still loading, or the registry is in AWS
+  if (!box) return; // still loading, or not to be read with this token
   setText(filter, params.get("q") ?? "");
   setText(namespace, params.getAll("ns").join(", "));
   for (const input of kinds) input.checked = params.getAll("kind").includes(input.value);

@@ -108,13 +108,6 @@ class Context:
         form=like(r"vpce-[0-9a-f]+", "the id of a VPC endpoint"),
         needs=("api=private",),
     )
-    waf: bool = option(False, "`true`: AWS WAF in front of the API")
-    caller_limit: int = option(
-        0,
-        "for `waf=true`: calls of one credential in five minutes, 10 or more; 0: callers share `throttle_rate`",
-        limits=(10, 2_000_000_000),
-        needs=("waf=true",),
-    )
     caller_accounts: tuple[str, ...] = option(
         (),
         "other accounts whose principals may call the API, where their own policies allow it, or organizations, such as"
@@ -146,39 +139,11 @@ class Context:
         "for `auth=jwt`: the claim that lists a caller's audiences, such as `cognito:groups`, or `realm_access.roles`"
         " for a list inside an object",
     )
-    domain_name: str = option(
-        "",
-        "host name of the API; needs `certificate_arn`, and a DNS record that you create",
-        form=like(_HOST, "a host name in lower case"),
-        needs=("certificate_arn", "api=public"),
-    )
-    certificate_arn: str = option(
-        "",
-        "ACM certificate for `domain_name`, in the region of the stacks",
-        form=like(_ARN.format("acm", r"certificate/[\w-]+"), "the ARN of an ACM certificate"),
-        needs=("domain_name",),
-    )
     api_log_role: str = option(
         "set",
         "the role through which API Gateway writes the logs of all APIs of the account in the region. `set`: the "
         "stack sets it; `keep`: others have set it",
         choices=("set", "keep"),
-    )
-    console: bool = option(
-        False, "`true`: the console, on a CloudFront domain; needs `auth=jwt`", needs=("auth=jwt", "api=public")
-    )
-    console_client_id: str = option(
-        "",
-        "for `console=true`: the issuer's id of the console as a public client (authorization code with PKCE); empty:"
-        " users paste a token",
-        form=like(r"[!-~]+", "the id of a client"),
-        needs=("console=true",),
-    )
-    console_token_host: str = option(
-        "",
-        "for `console_client_id`: the host of the token endpoint, if it differs from the issuer's, as with Cognito",
-        form=like(_HOST, "a host name in lower case"),
-        needs=("console_client_id",),
     )
     alarm_to: str = option(
         "",
@@ -386,8 +351,6 @@ def _api_faults(context: Context) -> Iterator[str]:
             yield "jwt_claim must name a claim, such as audiences"
     if context.api == "private" and bool(context.vpc_id) != bool(context.api_endpoint_id):
         yield "api=private with vpc_id needs api_endpoint_id, and without vpc_id makes an endpoint itself"
-    if context.console_client_id and context.jwt_issuer and not re.fullmatch(rf"{_HOST}(:\d+)?", issuer.netloc.lower()):
-        yield f"console_client_id needs a jwt_issuer with a host name, not {context.jwt_issuer!r}"
 
 
 def _model_faults(context: Context) -> Iterator[str]:

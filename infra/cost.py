@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     traffic = vars(parser.parse_args(arguments))
     told = ", ".join(f"{count:,} {name}" for name, count in traffic.items())
     source = f"{BILL['region']}, {BILL['as_of']}: {BILL['what']}; {BILL['source']}."
-    not_counted = "data out to the Internet, support, WAF, the console, a VPC's endpoints, mail and its KMS key."
+    not_counted = "data out to the Internet, support, a web ACL, a VPC's endpoints, mail and its KMS key."
     sys.stdout.write("\n".join([f"{told}. {source}", "", *table(**traffic), "", f"Not counted: {not_counted}", ""]))
 
 

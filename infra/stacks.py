@@ -10,7 +10,6 @@ from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
 
 from infra.constructs.access_policies import AccessPolicies
-from infra.constructs.console import Console, SignIn
 from infra.constructs.consumers import EnrichmentFunction, LearningFunction
 from infra.constructs.discovery_api import DiscoveryApi, DiscoveryProps, FeedbackFunction
 from infra.constructs.event_path import EventPath
@@ -90,9 +89,6 @@ class SystemStack(Stack):
             brakes=context.in_steps,
             hashed=context.settings.log_queries == "hash",
         )
-        if context.console:
-            sign_in, host = _sign_in(context), context.domain_name
-            Console(self, "Console", shared=shared, api=self.discovery.api, host=host, sign_in=sign_in)
         if context.in_steps:
             Rollout(self, "Rollout", alias=self.discovery.alias, brakes=observed.brakes["discovery"])
             Rollout(self, "RolloutOffline", alias=self.enrichment.alias, brakes=observed.brakes["enrichment"])
@@ -157,20 +153,10 @@ def _discovery_props(context: Context, network: Network | None) -> DiscoveryProp
         callers=context.caller_accounts,
         endpoint=network.api_endpoint(context.api_endpoint_id) if network and context.api == "private" else None,
         throttle_rate=context.capacity.throttle_rate,
-        firewall=context.waf,
-        caller_limit=context.caller_limit,
-        host_name=context.domain_name,
-        certificate_arn=context.certificate_arn,
         sets_log_role=context.api_log_role == "set",
         snap_start=not context.files,
         settings=context.settings_of("discovery"),
     )
-
-
-def _sign_in(context: Context) -> SignIn | None:
-    if not (client := context.console_client_id):
-        return None
-    return SignIn(context.jwt_issuer, client, context.jwt_audience, context.console_token_host)
 
 
 def app() -> App:

@@ -13,7 +13,6 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.constructs.firewall_and_host_name import custom_domain, firewall
 from infra.constructs.function import DEFAULTS, Foundation, Function, Values
 from infra.constructs.nag import accept, accept_managed
 from infra.constructs.shared import allow
@@ -34,7 +33,7 @@ CALLS = tuple(
 
 
 def wildcard(path: str) -> str:
-    """A path of CALLS as policies and CloudFront spell it, with `*` for what is in braces."""
+    """A path of CALLS as policies spell it, with `*` for what is in braces."""
     return re.sub(r"\{.*\}", "*", path)
 
 
@@ -66,10 +65,6 @@ class DiscoveryProps:
     callers: Sequence[str] = ()  # Other accounts whose principals may call, and organizations
     endpoint: ec2.IVpcEndpoint | None = None  # Of a VPC, the only way to a private API
     throttle_rate: int = 20  # Calls in a second, all callers together
-    firewall: bool = False
-    caller_limit: int = 0  # For the firewall: calls of one credential in five minutes
-    host_name: str = ""
-    certificate_arn: str = ""  # Of the host name
     sets_log_role: bool = True  # The account's, through which API Gateway writes the logs of all APIs
     snap_start: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict)  # Others of the function
@@ -110,13 +105,7 @@ class DiscoveryApi(Construct):
             )
             self.api.root.resource_for_path(path).add_method(method, integration)
         _set_gateway_errors(self.api, signed=signed)
-        if props.firewall:
-            header = "x-amz-security-token" if signed else "authorization"
-            firewall(self, self.api, on.shared.name, caller_limit=props.caller_limit, credential=header)
-        address = self.api.url
-        if props.host_name:
-            address = custom_domain(self, self.api, props.host_name, props.certificate_arn)
-        CfnOutput(self, "Url", value=address).override_logical_id("ApiUrl")
+        CfnOutput(self, "Url", value=self.api.url).override_logical_id("ApiUrl")
         CfnOutput(self, "Name", value=made.function.function_name).override_logical_id("DiscoveryFunction")
         self._accept(props)
 
@@ -133,7 +122,6 @@ class DiscoveryApi(Construct):
                 vpc_endpoints=[endpoint] if endpoint else None,
             ),
             policy=policy,
-            disable_execute_api_endpoint=bool(props.host_name),
             cloud_watch_role=props.sets_log_role,
             # a setting of the account, which others may use
             cloud_watch_role_removal_policy=RemovalPolicy.RETAIN if props.sets_log_role else None,
@@ -179,8 +167,7 @@ class DiscoveryApi(Construct):
             APIG2="Bodies are validated in the function, by the one schema that also answers locally",
             COG4="Callers sign with SigV4 or bear tokens of an issuer of their own; there is no Cognito user pool",
         )
-        if not props.firewall:
-            accept(self.api, APIG3="waf=true puts one in front; every call is authorized and throttled without it")
+        accept(self.api, APIG3="Every call is authorized and throttled; a web ACL is the account's: docs/aws.md")
         if props.sets_log_role:
             why = "API Gateway has one role for the logs of all APIs of an account; AWS keeps what it needs"
             accept_managed(self.api, "AmazonAPIGatewayPushToCloudWatchLogs", why)

@@ -1,10 +1,6 @@
-"""Saying who one is, where the service wants to know; and a service whose registry is elsewhere."""
+"""Saying who one is, where the service wants to know."""
 
-import base64
-import hashlib
-import json
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -14,7 +10,6 @@ from tests.console.pages import (
     REFUND,
     answered,
     at,
-    box,
     cards,
     fulfil,
     names,
@@ -23,46 +18,11 @@ from tests.console.pages import (
 )  # fmt: skip
 from tests.integration.conftest import Mats, rows, serving, tool
 
-AUDIENCE = "mats-api"
-
-
-def token_for(audience, **claims):
-    """A text in the form of a JWT; nobody here checks its signature."""
-    parts = ({"alg": "RS256"}, {"aud": audience, **claims})
-    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + ".sig"
-
 
 @pytest.fixture
 def console(opener, sample):
     """The console without a token."""
     return opener(sample.url)
-
-
-ACCESS = token_for(AUDIENCE, use="access")
-
-
-class Issuer:
-    """An OpenID Connect issuer at the console's own address, as far as it is asked."""
-
-    def __init__(self, console, **tokens):
-        self.url, self.page, self.tokens = console.url, console.page, tokens or {"access_token": ACCESS}
-        self.wish, self.exchanges = {}, []
-        self.answer = lambda wish: {"code": "the-code", "state": wish["state"]}
-        settings = {"issuer": f"{self.url}/issuer", "clientId": "mats-console", "audience": AUDIENCE}
-        fulfil(self.page, {"signIn": settings}, url="**/console/config.json")
-        ends = {f"{name}_endpoint": f"{self.url}/issuer/{name}?v=2" for name in ("authorization", "token")}
-        fulfil(self.page, ends, url="**/issuer/.well-known/openid-configuration")
-        self.page.route("**/issuer/authorization*", self._sends_back)
-        self.page.route("**/issuer/token*", self._exchanges)
-
-    def _sends_back(self, route):
-        self.wish = {name: value for name, [value] in parse_qs(urlsplit(route.request.url).query).items()}
-        back = "&".join(f"{name}={value}" for name, value in self.answer(self.wish).items())
-        route.fulfill(status=302, headers={"Location": f"{self.wish['redirect_uri']}?{back}"})
-
-    def _exchanges(self, route):
-        self.exchanges.append({name: value for name, [value] in parse_qs(route.request.post_data).items()})
-        route.fulfill(json=self.tokens, status=200 if "access_token" in self.tokens else 400)
 
 
 def guarded(page, answer):
@@ -95,82 +55,11 @@ def refused(console, sample):
     return opened
 
 
-def test_without_an_authorizer_there_is_no_sign_in(console):
-    console.forgive(r"status of 404 .*/registry")  # of a service in AWS, which has none
-    fulfil(console.page, {"detail": "there is nothing"}, url="**/registry", status=404)
-    page = console.open(at("search", q=REFUND))
-    expect(cards(page).first).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("Sign"))).to_have_count(0)
-
-
-def test_signing_in_at_the_issuer_brings_a_token_and_the_question_back(console, refused):
-    issuer = Issuer(console)
-    page, sent = refused()
-    sign(page).click()
-    expect(names(page).first).to_have_text("create_refund")
-    expect(page).to_have_url(f"{console.url}/{at('search', q=REFUND)}")
-    assert sent[-1] == f"Bearer {ACCESS}"
-    wish, [exchange] = issuer.wish, issuer.exchanges
-    assert wish["response_type"] == "code"
-    assert wish["client_id"] == exchange["client_id"] == "mats-console"
-    assert wish["redirect_uri"] == exchange["redirect_uri"] == f"{console.url}/"
-    assert wish["audience"] == AUDIENCE
-    assert "openid" in wish["scope"]
-    assert wish["code_challenge_method"] == "S256"
-    digest = hashlib.sha256(exchange["code_verifier"].encode()).digest()
-    assert wish["code_challenge"] == base64.urlsafe_b64encode(digest).decode().rstrip("=")
-    assert len(exchange["code_verifier"]) >= 43
-    assert exchange["grant_type"] == "authorization_code"
-    assert exchange["code"] == "the-code"
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        ({"code": "the-code", "state": "wrong"}, "the answer is not to this request"),
-        ({"code": "the-code"}, "the answer is not to this request"),
-        ({"error": "access_denied", "error_description": "You+said+no", "state": "wrong"}, "You said no"),
-    ],
-)
-def test_an_answer_to_another_request_is_refused_visibly(console, refused, answer, told):
-    issuer = Issuer(console)
-    issuer.answer = lambda wish: answer
-    page, sent = refused()
-    sign(page).click()
-    expect(page.get_by_role("alert")).to_have_text(f"Signing in did not work: {told}")
-    expect(sign(page)).to_be_visible()
-    assert issuer.exchanges == []
-    assert not any(sent)
-    assert "code=" not in page.url
-
-
-def test_a_stranger_s_code_in_the_address_is_not_taken(console):
-    issuer = Issuer(console)
-    console.page.goto(f"{console.url}/?code=stolen&state=stolen#/search")
-    expect(box(console.page)).to_be_focused()
-    assert issuer.exchanges == []
-    assert console.page.evaluate("sessionStorage.length") == 0
-
-
-def test_an_issuer_that_cannot_be_asked_leaves_the_token_dialog(console, refused):
-    console.forgive(r"net::ERR_FAILED")
-    Issuer(console)
-    console.page.route("**/issuer/.well-known/*", lambda route: route.abort())
-    page, sent = refused()
-    sign(page).click()
-    dialog = page.get_by_role("dialog", name="Sign in")
-    expect(dialog).to_contain_text("The issuer does not answer")
-    dialog.get_by_label("A bearer token of your issuer").fill("by-hand")
-    page.keyboard.press("Enter")
-    expect(names(page).first).to_be_visible()
-    assert sent[-1] == "Bearer by-hand"
-
-
 def test_pasted_token_is_stored_in_the_tab_only(console, refused):
     page, sent = refused()
     sign(page).click()
     dialog = page.get_by_role("dialog", name="Sign in")
-    field = dialog.get_by_label("A bearer token of your issuer")
+    field = dialog.get_by_label("A bearer token of this service")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("type", "password")
     field.fill("  Bearer pasted ")
@@ -187,7 +76,7 @@ def test_pasted_token_is_stored_in_the_tab_only(console, refused):
 def test_signing_out_deletes_the_token_and_its_answers(refused):
     page, sent = refused()
     sign(page).click()
-    page.get_by_role("dialog").get_by_label("A bearer token of your issuer").fill("mine")
+    page.get_by_role("dialog").get_by_label("A bearer token of this service").fill("mine")
     page.keyboard.press("Enter")
     expect(names(page).first).to_be_visible()
     sign(page, "Sign out").click()

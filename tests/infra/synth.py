@@ -22,17 +22,10 @@ Template = dict[str, Any]
 ZONES = "eu-west-1a,eu-west-1b,eu-west-1c"
 VPC = {"network": "vpc", "availability_zones": "eu-west-1a"}
 JWT = {"auth": "jwt", "jwt_issuer": "https://issuer.example.com", "jwt_audience": "mats"}
-CONSOLE = {**JWT, "console": "true"}
-SIGN_IN = {**CONSOLE, "console_client_id": "console-of-mats"}
 PRODUCTION = {"size": "production"}
-HOST = {
-    "domain_name": "find.example.com",
-    "certificate_arn": "arn:aws:acm:eu-west-1:123456789012:certificate/0a1b2c3d",
-}
 OWN_VPC = {**VPC, "vpc_id": "vpc-0a1b2c3d", "subnet_ids": "subnet-0a1b2c3d"}
 OWN_KEY = {"kms_key_arn": "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"}
 MODEL = "amazon.nova-2-lite-v1:0"
-LIMITED = {"waf": "true", "caller_limit": "500"}
 CONTEXTS = {
     "trial": {},
     "vpc, jwt, no rerank model": {**VPC, **JWT, "rerank_model": "none"},
@@ -41,17 +34,15 @@ CONTEXTS = {
         **OWN_VPC, **OWN_KEY, "api": "private", "api_endpoint_id": "vpce-0a1b2c3d", "api_log_role": "keep",
     },
     "callers": {
-        **LIMITED, "caller_accounts": "111122223333,444455556666,o-a1b2c3d4e5",
-        "inference_profile": "none",
+        "caller_accounts": "111122223333,444455556666,o-a1b2c3d4e5", "inference_profile": "none",
     },
-    "console": {**SIGN_IN, **LIMITED, "alarm_to": "someone@example.com"},
+    "jwt, mail": {**JWT, "alarm_to": "someone@example.com"},
     "global inference, words only, linear": {
         "inference_profile": "global", "rerank_model": MODEL, "writer_model": MODEL, "encoder_model": "none",
         "rollout": "linear",
     },
-    "production": {**PRODUCTION, **HOST, "masters": "true", "inference_profile": "eu"},
-    "production, console": {**PRODUCTION, **SIGN_IN, **HOST, "waf": "true"},
-    "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT, **HOST, "waf": "true"},
+    "production": {**PRODUCTION, "masters": "true", "inference_profile": "eu"},
+    "production, vpc, jwt": {**PRODUCTION, **VPC, "availability_zones": ZONES, **JWT},
     "production, bigger": {
         **PRODUCTION, "instance_type": "r7g.2xlarge.search", "storage_gb": "500", "throttle_rate": "1000",
         "log_retention_days": "365", "log_queries": "hash", "learning": "off", "engine_version": "3.5",

@@ -1,4 +1,4 @@
-"""The constructs in an app of somebody else, without the keys of ours, and without console, alarms or maintenance."""
+"""The constructs in an app of somebody else, without the keys of ours, and without alarms or maintenance."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_parts_of_the_stacks_are_used_without_the_rest(tmp_path: Path):
     templates()  # or there is no CDK here
     another_app(tmp_path)
     made = Deployment(json.loads((tmp_path / "Another.template.json").read_text()), values={})
-    for kind in ("CloudWatch::Alarm", "StepFunctions::StateMachine", "CloudFront::Distribution", "KMS::Key"):
+    for kind in ("CloudWatch::Alarm", "StepFunctions::StateMachine", "KMS::Key"):
         assert made.all(f"AWS::{kind}") == []
     assert {"finder-registry", "finder-profiles"} < {each["TableName"] for each in made.all("AWS::DynamoDB::Table")}
     assert made.one("AWS::OpenSearchService::Domain")["ClusterConfig"]["InstanceCount"] == 2
@@ -59,7 +59,7 @@ def test_parts_of_the_stacks_are_used_without_the_rest(tmp_path: Path):
     assert mapping["ScalingConfig"] == {"MaximumConcurrency": 5}
 
 
-@pytest.mark.parametrize(("context", "count"), [("trial", 2), ("console", 4)])  # a console: JWT, and the CDK's own
+@pytest.mark.parametrize(("context", "count"), [("trial", 2), ("jwt, mail", 3)])
 def test_there_is_one_layer_of_each_content(context: str, count: int):
     layers = [json.dumps(each["Content"]) for each in deployment(**CONTEXTS[context]).all("AWS::Lambda::LayerVersion")]
     assert len(layers) == len(set(layers)) == count

@@ -9,7 +9,7 @@ from infra import inference_profiles
 from infra.context import KEYS, SETTINGS, Context, ContextInvalid, check_region, parse
 from infra.vendor import ROOT
 from mats.settings import Settings
-from tests.infra.synth import CONSOLE, HOST, JWT, PRODUCTION, SIGN_IN, VPC, ZONES
+from tests.infra.synth import JWT, PRODUCTION, VPC, ZONES
 
 NAMES = {key.name for key in (*KEYS, *SETTINGS)}
 
@@ -25,10 +25,10 @@ def test_the_defaults_of_cdk_json_are_the_defaults():
 
 
 def test_a_command_line_gives_texts_and_a_file_json():
-    chosen = parse({"waf": "true", "size": "production", "network": "vpc", "availability_zones": ZONES})
-    assert (chosen.waf, chosen.production, chosen.availability_zones) == (True, True, tuple(ZONES.split(",")))
-    given = {"waf": True, "network": "vpc", "availability_zones": ["eu-west-1a"]}
-    assert parse(given) == parse({"waf": "true", **VPC})
+    chosen = parse({"masters": "true", "size": "production", "network": "vpc", "availability_zones": ZONES})
+    assert (chosen.masters, chosen.production, chosen.availability_zones) == (True, True, tuple(ZONES.split(",")))
+    given = {"masters": True, **PRODUCTION, "network": "vpc", "availability_zones": ZONES.split(",")}
+    assert parse(given) == parse({"masters": "true", **PRODUCTION, "network": "vpc", "availability_zones": ZONES})
 
 
 def test_keys_of_the_cdk_are_ignored():
@@ -37,9 +37,9 @@ def test_keys_of_the_cdk_are_ignored():
 
 
 def test_every_fault_is_named_at_once():
-    found = faults(size="huge", network="mesh", waf="perhaps", auth="jwt", domain_name="x.example.com", nextwork="vpc")
-    assert len(found) == 7
-    for part in ("size", "network", "waf", "jwt_issuer", "jwt_audience", "certificate_arn", "nextwork"):
+    found = faults(size="huge", network="mesh", masters="perhaps", auth="jwt", nextwork="vpc")
+    assert len(found) == 6
+    for part in ("size", "network", "masters", "jwt_issuer", "jwt_audience", "nextwork"):
         assert any(part in fault for fault in found), part
 
 
@@ -61,7 +61,6 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("name", {"name": "Mats"}),
         ("name", {"name": "a--b"}),
         ("name", {"name": "a" * 17}),
-        ("caller_limit", {"caller_limit": 5, "waf": "true"}),
         ("caller_accounts", {"caller_accounts": "1234"}),
         ("caller_accounts", {"caller_accounts": "o-acme"}),
         ("rollout", {"rollout": "boldly"}),
@@ -74,10 +73,6 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("log_queries", {"log_queries": "never"}),
         ("receipt_days", {"receipt_days": 366}),
         ("kms_key_arn", {"kms_key_arn": "alias/mats"}),
-        ("domain_name", {**HOST, "domain_name": "no host"}),
-        ("certificate_arn", {**HOST, "certificate_arn": "arn:aws:acm"}),
-        ("console_client_id", {**SIGN_IN, "console_client_id": "a b"}),
-        ("console_token_host", {**SIGN_IN, "console_token_host": "https://sign.example.com"}),
         # the network
         ("availability_zones", {"availability_zones": "eu-west-1a"}),
         ("network", {"network": "vpc"}),
@@ -95,18 +90,10 @@ def test_a_setting_with_a_stack_is_a_key_and_reaches_its_functions():
         ("auth", {**JWT, "jwt_issuer": "http://issuer.example.com"}),
         ("jwt_claim", {**JWT, "jwt_claim": ""}),
         ("jwt_audience", {"jwt_audience": "mats"}),
-        ("caller_limit", {"caller_limit": 500}),
         ("caller_accounts", {**JWT, "caller_accounts": "o-a1b2c3d4e5"}),
         ("api", {"api": "private"}),
         ("api", {**VPC, "vpc_id": "vpc-1a", "subnet_ids": "subnet-1a", "api": "private"}),
-        ("domain_name", {**VPC, **HOST, "api": "private"}),
         ("api_endpoint_id", {"api_endpoint_id": "vpce-1a"}),
-        # the console
-        ("console", {"console": "true"}),
-        ("console_client_id", {**JWT, "console_client_id": "a"}),
-        ("console_client_id", {**SIGN_IN, "jwt_issuer": "https://issuer.example.com;x"}),
-        ("console_client_id", {**SIGN_IN, "jwt_issuer": "https://who@issuer.example.com"}),
-        ("console_token_host", {**CONSOLE, "console_token_host": "sign.example.com"}),
         # the models
         ("rerank_model", {"rerank_model": "us.amazon.nova-micro-v1:0"}),
         ("writer_model", {"writer_model": "Nova"}),

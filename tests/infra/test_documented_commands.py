@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 SECTIONS = {
     "README.md": ["In an AWS account"],
-    "docs/aws.md": ["Deploy", "Check the account", "The console"],
+    "docs/aws.md": ["Deploy", "Check the account"],
 }
 NEEDS_AN_ACCOUNT = (
     "Unable to resolve AWS account to use",

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.server
 @pytest.fixture(scope="module")
 def deployed() -> Deployment:
     """With an address in `alarm_to`."""
-    return deployment(**CONTEXTS["console"])
+    return deployment(**CONTEXTS["jwt, mail"])
 
 
 def alarms_of(deployed: Deployment) -> dict[str, Resource]:
@@ -63,7 +63,7 @@ def test_one_dead_letter_at_any_hop_is_enough_for_an_alarm(deployed, alarms):
 def test_every_alarm_tells_the_operator_when_it_begins_and_when_it_is_over(deployed, alarms):
     topic = deployed.one("AWS::SNS::Topic", "Alarms")
     assert all(alarm["AlarmActions"] == alarm["OKActions"] == [topic.ref] for alarm in alarms.values())
-    assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == CONTEXTS["console"]["alarm_to"]
+    assert deployed.one("AWS::SNS::Subscription")["Endpoint"] == CONTEXTS["jwt, mail"]["alarm_to"]
     statements = deployed.one("AWS::KMS::Key")["KeyPolicy"]["Statement"]
     allowed = [s["Action"] for s in statements if s["Principal"] == {"Service": "cloudwatch.amazonaws.com"}]
     assert [sorted(actions) for actions in allowed] == [["kms:Decrypt", "kms:GenerateDataKey*"]]

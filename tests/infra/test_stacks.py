@@ -614,28 +614,6 @@ def test_a_vpc_has_no_way_to_the_internet(any_deployment: Deployment):
     assert all((one["FromPort"], one["ToPort"]) == (443, 443) and "SourceSecurityGroupId" in one.raw for one in rules)
 
 
-def test_a_firewall_counts_but_does_not_block_what_queries_may_say():
-    acl = deployment(**CONTEXTS["callers"]).one("AWS::WAFv2::WebACL")
-    common = acl["Rules"][0]["Statement"]["ManagedRuleGroupStatement"]
-    assert {one["Name"] for one in common["RuleActionOverrides"]} >= {"SizeRestrictions_BODY", "GenericLFI_BODY"}
-
-
-def test_a_host_name_of_ones_own_is_the_only_one():
-    deployed = deployment(**CONTEXTS["production"])
-    assert deployed.one("AWS::ApiGateway::RestApi")["DisableExecuteApiEndpoint"] is True
-    assert deployed.one("AWS::ApiGateway::DomainName")["SecurityPolicy"] == "TLS_1_2"
-    assert templates(**CONTEXTS["production"])["mats"]["Outputs"]["ApiUrl"]["Value"] == "https://find.example.com/"
-
-
-def test_each_credential_has_a_limit_of_its_own():
-    for context, header in (("callers", "x-amz-security-token"), ("console", "authorization")):
-        acl = deployment(**CONTEXTS[context]).one("AWS::WAFv2::WebACL")
-        (rule,) = (rule for rule in acl["Rules"] if rule["Name"] == "caller")
-        limit = rule["Statement"]["RateBasedStatement"]
-        assert (limit["Limit"], limit["EvaluationWindowSec"]) == (500, 300)
-        assert [key["Header"]["Name"] for key in limit["CustomKeys"]] == [header]
-
-
 def test_other_accounts_may_call_where_they_are_named():
     policy = deployment(**CONTEXTS["callers"]).one("AWS::ApiGateway::RestApi")["Policy"]
     conditions = [one["Condition"]["StringEquals"] for one in policy["Statement"]]
@@ -714,7 +692,7 @@ def test_app_py_needs_no_account_no_docker_and_no_network(tmp_path: Path):
 
 def test_app_py_says_what_is_wrong_in_words(tmp_path: Path):
     templates()
-    said = run_app(tmp_path, {"size": "huge", "waf": "perhaps"})
+    said = run_app(tmp_path, {"size": "huge", "masters": "perhaps"})
     assert said.returncode == 1
     assert said.stderr.splitlines()[0] == "The context is invalid:"
     assert len(said.stderr.splitlines()) == 3
