@@ -179,7 +179,7 @@ class SqliteIndex:
     def spellings(self, words: Collection[str], admitted: Filter) -> Mapping[str, str]:
         with self._lock:
             visible, mask = self._mask(admitted.visible), self._mask(admitted)
-            unknown = [word for word in words if not len(self._rows_with(visible, stem(word)))]
+            unknown = [word for word in words if not self._postings.is_in(visible, stem(word))]
             near = {word: self._nearest(word, mask) for word in unknown}
             return {word: word_of(found) for word, found in near.items() if found}
 

@@ -21,6 +21,7 @@ Scores = npt.NDArray[np.float64]
 _PACKED = np.dtype([("term", "<i8"), ("frequency", "<f4")])
 _FEW = 4  # Terms from which on it saves time to look up first which of them any document has
 _PART = 16_384  # Postings that are scored together
+_GLANCE = 256  # Postings that are looked at together for one of a mask
 _GROWTH = 8  # A segment is merged with the one before it unless that is at least so many times as large
 
 
@@ -184,6 +185,12 @@ class Postings(Copied):
         known = self.terms_of(terms) if len(terms) > _FEW else terms
         found = [rows for term in known for rows, _ in self._present(_number(term)) if len(rows)]
         return np.unique(np.concatenate(found)).astype(np.intp) if found else np.zeros(0, np.intp)
+
+    def is_in(self, mask: Mask, term: str) -> bool:
+        """Whether a row of this mask has the term, which is taken as it is; the first such row is enough."""
+        found = (rows for rows, _ in self._present(_number(term)))
+        parts = (rows[start : start + _GLANCE] for rows in found for start in range(0, len(rows), _GLANCE))
+        return any(mask[part[part < len(mask)]].any() for part in parts)
 
     def terms_of(self, terms: Sequence[str]) -> list[str]:
         """Those of these terms, which are taken as they are, that a document may have."""
