@@ -21,7 +21,7 @@ from mats.bootstrap.local import local_system
 from mats.domain.search.query import Query
 from mats.settings import Settings
 from mats.usecases.discover import Discover
-from mats.usecases.recent import RecentVectors
+from mats.usecases.models import RecentVectors
 
 _WARM_UP = 50
 

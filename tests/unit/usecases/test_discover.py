@@ -1,9 +1,8 @@
 """The online path over fakes: answers, and degraded answers after failures."""
 
 import json
-from array import array
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,36 +19,11 @@ from mats.domain.search.trace import RerankStats
 from mats.domain.search.verdict import Thresholds, Verdict
 from mats.ports import RerankResult, Stored
 from mats.usecases.discover import Discover
-from mats.usecases.recent import Recent, RecentVectors
+from mats.usecases.models import RecentVectors
 from mats.usecases.stages import Budgets, CircuitBreaker
 from tests.builders import a_profile
 from tests.fakes import FakeClock, FakeEncoder, MemoryIndex, Never, ScriptedReranker, raising
 from tests.world import ENCODER, MAIL, REFUND, THREE, discover_over, indexed, scored
-
-
-def vector(number: float) -> array:
-    return array("f", [number])
-
-
-def test_the_vector_used_least_recently_is_dropped():
-    vectors = Recent(most=2)
-    vectors.put(("e", "a"), vector(1))
-    vectors.put(("e", "b"), vector(2))
-    assert (vectors.get(("e", "a")), vectors.get(("another encoder", "a"))) == (vector(1), None)
-    vectors.put(("e", "c"), vector(3))
-    assert [vectors.get(("e", text)) for text in "abc"] == [vector(1), None, vector(3)]
-
-
-def test_threads_share_it_within_its_bound():
-    vectors = Recent(most=8)
-
-    def use(number: int) -> bool:
-        vectors.put(("e", str(number % 20)), vector(number % 20))
-        return vectors.get(("e", str(number % 20))) in (None, vector(number % 20))
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(use, range(4_000)))
-    assert sum(vectors.get(("e", str(number))) is not None for number in range(20)) == 8
 
 
 def ids(shortlist) -> list[str]:
@@ -299,16 +273,16 @@ def test_without_vectors_words_alone_answer(encoder, degraded, without):
 
 
 def test_a_query_is_encoded_once_and_a_failure_is_not_kept():
-    vectors = Recent()
+    encoder = FakeEncoder(broken=True)
+    discover = discover_over(indexed(*THREE), encoder=RecentVectors(encoder))
 
-    def answer(encoder: FakeEncoder) -> Shortlist:
-        discover = discover_over(indexed(*THREE), encoder=RecentVectors(encoder, vectors))
+    def answer(*, broken: bool) -> Shortlist:
+        encoder.broken = broken
         return discover.answer(Query(query="coordinates"))
 
-    assert "neural" in answer(FakeEncoder(broken=True)).degraded
-    first = answer(ENCODER)
+    assert "neural" in answer(broken=True).degraded
+    first, again = answer(broken=False), answer(broken=True)
     assert "neural" not in first.degraded
-    again = answer(FakeEncoder(broken=True))
     assert (again.degraded, again.trace.took_ms["encode"]) == (first.degraded, 0.0)
     assert [r.candidate for r in again.results] == [r.candidate for r in first.results]
 

@@ -50,9 +50,8 @@ class EventBus:
         self._put([self._rejection(profile) for profile in profiles])
 
     def _rejection(self, profile: "Profile") -> dict[str, str]:
-        if profile.held and not profile.error:  # an invalid registration keeps what waited before it
-            held = {"digest": profile.held.digest, "changes": profile.held.changes}
-            return _event(_HELD, {"id": profile.id, **held})
+        if held := profile.held_now:
+            return _event(_HELD, {"id": profile.id, "digest": held.digest, "changes": held.changes})
         return _event(_REJECTED, {"id": profile.id, "error": profile.error})
 
     def send_changes(self, ids: Sequence[Id]) -> None:

@@ -26,8 +26,7 @@ from mats.domain.search.verdict import VerdictThresholds
 from mats.edge.observers import LogObserver, Observers
 from mats.settings import Settings
 from mats.usecases.learn import RecordFeedback, Teach
-from mats.usecases.models import observe_writer
-from mats.usecases.recent import RecentVectors
+from mats.usecases.models import RecentVectors, observe_writer
 
 if TYPE_CHECKING:
     from mats.edge.app import Application

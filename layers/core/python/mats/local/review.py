@@ -11,9 +11,9 @@ from mats.domain.errors import CapabilityNotFound, Fault, NotPossible
 from mats.domain.profile.assignment import Assigned
 from mats.domain.profile.changes import compare, contract_of, own_domain
 from mats.domain.profile.origin import fingerprint
-from mats.domain.profile.profile import Held, Profile, Status, profile_of
+from mats.domain.profile.profile import Held, Profile, profile_of
 from mats.edge.observers import log_record
-from mats.ports import Item, Stored
+from mats.ports import Item
 from mats.usecases.gate import MOST_CHANGES
 
 _COMPARED = (
@@ -23,11 +23,6 @@ _COMPARED = (
 
 
 WAITS = "{0} has a change that waits, whose text would be cleared unseen: decide first, `mats review {0}`"
-
-
-def is_held(stored: Stored | None) -> bool:
-    """True if what is registered is not what is shown."""
-    return stored is not None and stored.profile.status is Status.HELD
 
 
 def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
@@ -43,16 +38,15 @@ def waiting(local: LocalSystem, ids: Sequence[Id] = ()) -> list[dict[str, Any]]:
     found = [
         {
             "id": id,
-            **profile.held.model_dump(),
-            **({"changes": _all_changes(profile, profile.held, items[id])} if known else {}),
+            **held.model_dump(),
+            **({"changes": _all_changes(profile, held, items[id])} if known else {}),
             "fields": list(_differences(profile, items[id], assigned[id])),
         }
         for id in ids
         if id in stored
         and id in items
-        and (profile := stored[id].profile).status is Status.HELD
-        and profile.held
-        and (known or not profile.held.rejected)
+        and (held := (profile := stored[id].profile).held_now)
+        and (known or not held.rejected)
     ]
     return sorted(found, key=lambda one: all(field["field"] != "suspicious" for field in one["fields"]))
 

@@ -49,7 +49,7 @@ from mats.local.places import OPEN, FindPlace
 from mats.local.worker import EnrichmentWorker
 from mats.ports import Clock, Ids, Observer, RequestHandled, ServiceState
 from mats.resources import swagger_ui
-from mats.usecases.recent import RecentVectors
+from mats.usecases.models import RecentVectors
 
 OTHER = "other"  # The route of a path that is nobody's, and the method that is no method
 REQUEST_ID = "x-request-id"
@@ -222,6 +222,7 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
     stores, snapshot = local.stores, registry.snapshot()
     depth, oldest = stores.queue.depth(), stores.queue.peek(0, 1)
     encoder, now = local.discover.encoder, datetime.fromisoformat(local.clock.now())
+    recent = encoder.recent.cache_info() if isinstance(encoder, RecentVectors) else None
     age = now - datetime.fromisoformat(oldest[0].time) if oldest else timedelta()
     return ServiceState(
         capabilities=Counter((row.kind or "unknown", _state(row)) for row in snapshot.rows),
@@ -233,7 +234,7 @@ def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
             "failed" if (run := state.run).error else "ok" if run.succeeded else "never"
             for state in stores.sources.all()
         ),
-        vectors=dict(encoder.recent.found) if isinstance(encoder, RecentVectors) else {},
+        vectors={True: recent.hits, False: recent.misses} if recent else {},
         usage=local.models.spending(),
     )
 

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from mats.domain.capability.capability import Kind
 from mats.domain.profile.index_keys import GENERIC_LABELS
@@ -13,7 +14,6 @@ from mats.domain.search.query import Filter
 from mats.domain.text.common_words import GENERIC, ORDINARY
 from mats.domain.text.words import STOP_WORDS, split_identifier, stem, words
 from mats.ports import Clock, SearchIndex
-from mats.usecases.recent import Recent
 
 MAX_TOKENS = 60
 _COUNTED = 1_000  # Capabilities of a kind; more are "over 1,000"
@@ -24,7 +24,7 @@ _WORD = re.compile("[a-z]{3,16}")
 _NO_SUBJECT = STOP_WORDS | ORDINARY | GENERIC | GENERIC_LABELS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Digest:
     """What callers in these audiences may find; the same text for a day (UTC).
 
@@ -34,16 +34,15 @@ class Digest:
 
     index: SearchIndex
     clock: Clock
-    _kept: Recent[str] = field(default_factory=lambda: Recent(most=_AUDIENCES))
+
+    @cached_property
+    def _kept(self) -> Callable[[str, frozenset[str]], str]:
+        """The texts by day and audiences."""
+        return lru_cache(maxsize=_AUDIENCES)(lambda day, audiences: self._text(Filter(audiences=audiences)))
 
     def __call__(self, audiences: frozenset[str]) -> str:
         """At most `MAX_TOKENS` tokens; empty if there is nothing. Raises DependencyFailed: the index did not answer."""
-        key = (self.clock.now()[:10], audiences)
-        text = self._kept.get(key)
-        if text is None:
-            text = self._text(Filter(audiences=audiences))
-            self._kept.put(key, text)
-        return text
+        return self._kept(self.clock.now()[:10], audiences)
 
     def _text(self, visible: Filter) -> str:
         counts = {kind: len(self.index.page(Filter(frozenset({kind}), audiences=visible.audiences), after=None,

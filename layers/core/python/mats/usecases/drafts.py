@@ -146,14 +146,6 @@ class Pass:
     and became. None: there is one run only."""
 
 
-_RESULTS = {
-    Status.ACTIVE: ChangeResult.INDEXED,
-    Status.REJECTED: ChangeResult.REJECTED,
-    Status.HELD: ChangeResult.HELD,
-    Status.DELETED: ChangeResult.DELETED,
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """The intended revision of a capability."""
@@ -169,11 +161,14 @@ class Draft:
     def is_encoded(self) -> bool:
         """True if its text needs a vector; a rejected one keeps the vector it has."""
         profile = self.target.profile
-        return self.registration is not None or (profile.status is Status.HELD and profile.findable)
+        return self.registration is not None or (bool(profile.held_now) and profile.findable)
 
     @property
     def result(self) -> ChangeResult:
-        return self.problem or (_RESULTS[self.target.profile.status] if self.saved else ChangeResult.UNCHANGED)
+        if self.problem or not self.saved:
+            return self.problem or ChangeResult.UNCHANGED
+        status = self.target.profile.status
+        return ChangeResult.INDEXED if status is Status.ACTIVE else ChangeResult(status)
 
 
 def make_draft(id: Id, item: Item | None, assigned: Assigned, kept: Stored | None, run: Pass) -> Draft:

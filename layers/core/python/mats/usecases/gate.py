@@ -6,7 +6,7 @@ from math import hypot
 from operator import mul
 from typing import TypeAlias
 
-from mats.domain.capability.capability import Id, parts
+from mats.domain.capability.capability import Id
 from mats.domain.errors import DependencyFailed
 from mats.domain.profile.assignment import Assigned, Policy
 from mats.domain.profile.changes import (
@@ -20,7 +20,7 @@ from mats.domain.profile.changes import (
     worst,
 )
 from mats.domain.profile.origin import NOT_TEXT, fingerprint, same_text
-from mats.domain.profile.profile import MAX_NOTE_BYTES, Cause, ChangeResult, Contract, Held, Profile, Status
+from mats.domain.profile.profile import MAX_NOTE_BYTES, Cause, ChangeResult, Contract, Held, Profile, Status, tombstone
 from mats.domain.search.lookups import Vector
 from mats.domain.text.fence import truncate_json
 from mats.ports import ProfileStore, Stored
@@ -156,10 +156,8 @@ class Gate:
             if not (self.run.maker.encoder and id in told and told[id] is None):
                 decided[id] = case.decide(told.get(id), self.causes[id])
             else:
-                namespace, name = parts(id)
-                nothing = Stored(Profile(namespace=namespace, name=name, status=Status.DELETED).seal())
                 problem = ChangeResult.DEGRADED if self.run.vectors else ChangeResult.POSTPONED
-                decided[id] = Draft(target=case.last or nothing, problem=problem)
+                decided[id] = Draft(target=case.last or Stored(tombstone(id)), problem=problem)
         return {id: self._without_stale_vector(draft) for id, draft in decided.items()}
 
     def _case(
@@ -173,7 +171,7 @@ class Gate:
             return draft
         held = last.profile.held if last else None
         again = held is not None and case.has(held.digest)
-        if last and held and again and last.profile.status is Status.HELD:
+        if last and held and again and last.profile.held_now:
             # until an operator decides, or its owner changes it
             waiting = last.profile.with_assigned(assigned).hold(held.model_copy(update={"rejected": rejected}))
             return Draft(target=replace(last, profile=waiting))
@@ -226,7 +224,7 @@ class Gate:
     def _without_stale_vector(self, draft: Draft) -> Draft:
         """A held one is encoded again after a change of the encoder; no registration of it would be."""
         encoder, profile = self.run.maker.raw_recipe.encoder, draft.target.profile
-        stale = profile.status is Status.HELD and bool(encoder) and profile.encoder != encoder
+        stale = bool(profile.held_now and encoder) and profile.encoder != encoder
         return replace(draft, target=replace(draft.target, vector=None)) if stale else draft
 
 

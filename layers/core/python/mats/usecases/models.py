@@ -1,8 +1,9 @@
-"""Models of a run: how their calls are observed, and how a run stops asking one that refuses."""
+"""Models of a run: how their calls are observed and cached, and how a run stops asking one that refuses."""
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from mats.domain.capability.registration import Registration
@@ -117,3 +118,17 @@ class ProbedEncoder(WrappedEncoder):
                 if isinstance(error, ModelRefused):
                     raise  # the call that follows shows any other failure
         return self.probe.call(lambda: self.encoder.encode_documents(texts))
+
+
+_RECENT = 1_024  # Vectors of 1,024 components take some 4 MB
+
+
+@dataclass(frozen=True)
+class RecentVectors(WrappedEncoder):
+    """An encoder that keeps the vectors of the latest queries. Safe to share between threads."""
+
+    recent = cached_property(lambda self: lru_cache(maxsize=_RECENT)(self.encoder.encode_query))
+
+    def encode_query(self, text: str) -> Vector:
+        vector: Vector = self.recent(text)
+        return vector

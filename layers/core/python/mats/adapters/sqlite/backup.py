@@ -18,7 +18,7 @@ from mats.adapters.sqlite.registry import Announcer, assign, read_snapshot, regi
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import CapabilityError, DependencyFailed, Fault, NotPossible, StorageUnusable
 from mats.domain.learning.outcome import Event, unpack_vector
-from mats.domain.profile.carried import parse_profile
+from mats.domain.profile.profile import parse_profile
 
 
 class Contents(NamedTuple):

@@ -21,7 +21,7 @@ from mats.domain.profile.profile import Contract, Profile, profile_of
 from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
 from mats.domain.protocols.protocol import mapping_at, texts, value_at
 from mats.domain.text.fence import encode_json, size, truncate_json, visible
-from mats.domain.text.words import clip, content_words, stem, word_set
+from mats.domain.text.words import clip, content_words, stem, stems
 
 LEAST_SIMILAR = 0.4  # Cosine below which the meaning has moved: docs/decisions/0097
 _LEAST_COMMON = 0.6  # Share of the words of the shorter of two texts from which on one is the other renamed
@@ -63,11 +63,13 @@ def contract_of(profile: Profile) -> Contract:
     by_owner = {"positive_examples": profile.examples_by_owner}
     raw = profile.model_copy(update={"enriched": False, "enrichment": profile.enrichment.model_copy(update=by_owner)})
     call = json.loads(profile.invocation) if profile.invocation else {}
+    nodes = _nodes(profile.input_schema)
+    inputs = ((path, _short(_type(node)) + ("!" if node.get(_NEEDED) else "")) for path, node in nodes)
     return Contract(
         text=truncate_json(embedded_text(raw), _ROOM["text"]),
         description=truncate_json(profile.source.description if profile.source else "", _ROOM["description"]),
         reaches=tuple(_fit("reaches", dict.fromkeys(sorted(_destinations(call, profile)), ""))),
-        inputs=_fit("inputs", dict(sorted(_inputs(profile.input_schema)))),
+        inputs=_fit("inputs", dict(sorted(inputs))),
         effects=tuple(sorted(profile.effects)),
         flags=tuple(_fit("flags", dict.fromkeys(filterfalse(_is_of_writer, profile.suspicious), ""))),
         details=_fit("details", dict(_details(call, profile))),
@@ -148,7 +150,7 @@ def compare(before: Contract, after: Contract, similarity: float | None = None, 
 
 def is_renamed(before: Contract, after: Contract) -> bool:
     """Whether one has most of the other's words, as an entry that was removed and added under another name."""
-    one, other = ({stem(word) for word in content_words(each.text)} for each in (before, after))
+    one, other = stems(before.text), stems(after.text)
     fewer = min(len(one), len(other))
     return bool(fewer) and len(one & other) >= _LEAST_COMMON * fewer
 
@@ -224,11 +226,11 @@ _SENT, _VALUES, _SAYS, _INPUT = "sends ", "the values of ", "says of ", "says of
 _MAX_TEXT, _NEAR = 1_600, 0.75  # Characters of a text that is no description, and share of its words that are known
 _MAX_COUNTED = 20  # Words of a text about an input that this share is taken of, however long it is
 _CONSTANTS = ("const", "default", "enum", "examples")
-_GRAVE = word_set(
+_GRAVE = stems(
     "charge delete destroy erase execute exfiltrate forward fund install money overwrite password pay publish purge "
     "remove secret share token transfer upload wipe withdraw"
 )
-"""What a text that is read as advice should not begin to speak of unseen."""
+"""Stems of what a text that is read as advice should not begin to speak of unseen."""
 
 
 def _details(call: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
@@ -254,8 +256,8 @@ def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
     """What is sent, suggested or said now and was not."""
     if before.details is None or after.details is None:
         return
-    said = _stems_of(before.text, *before.details.values())
-    inputs = _stems_of(*(text for name, text in after.details.items() if name.startswith(_INPUT)))
+    said = stems("\n".join((before.text, *before.details.values())))
+    inputs = stems("\n".join(text for name, text in after.details.items() if name.startswith(_INPUT)))
     for name, text in after.details.items():
         if before.details.get(name) == text:
             continue
@@ -270,28 +272,16 @@ def _particulars(before: Contract, after: Contract) -> Iterator[Reason]:
             continue
         count, is_input = len(content_words(text)), path != name
         most = (1 - _NEAR) * (min(count, _MAX_COUNTED) if is_input else count)
-        if len(_stems_of(text) - said - (set() if is_input else inputs)) > most:
+        if len(stems(text) - said - (set() if is_input else inputs)) > most:
             about = f"input {_quote(path)}" if is_input else name.removeprefix(_SAYS)
             yield Reason(_DANGEROUS, f"of {about}, more than a quarter of the words are new")
-    now = {word for text in (after.text, *after.details.values()) for word in content_words(text)}
-    if grave := sorted(word for word in now if stem(word) in _GRAVE_STEMS - said):
+    now = set(content_words("\n".join((after.text, *after.details.values()))))
+    if grave := sorted(word for word in now if stem(word) in _GRAVE - said):
         yield Reason(_DANGEROUS, f"it speaks of {_quote(', '.join(grave))} now")
-
-
-_GRAVE_STEMS = frozenset(map(stem, _GRAVE))
-
-
-def _stems_of(*said: str) -> set[str]:
-    return {stem(word) for text in said for word in content_words(text)}
 
 
 def _quote(text: str) -> str:
     return f"`{visible(clip(text, _MAX_WORDS))}`"
-
-
-def _inputs(schema: str) -> Iterator[tuple[str, str]]:
-    """The type of each input by its path, with `!` if it is required."""
-    return ((path, _short(_type(node)) + ("!" if node.get(_NEEDED) else "")) for path, node in _nodes(schema))
 
 
 _NEEDED = "\n"  # Key of a node whose input is required; no schema has it

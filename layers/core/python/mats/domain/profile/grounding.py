@@ -175,7 +175,8 @@ class Evidence:
         it is neither inflected nor one that sentences often begin with.
         """
         runs = _LONG_NAME.findall(sentence)
-        spelled = {word for run in runs if f" {_initials(run)} " in self.spoken for word in run.split()}
+        initials = {run: "".join(word[0] for word in run.split()).lower() for run in runs}
+        spelled = {word for run in runs if f" {initials[run]} " in self.spoken for word in run.split()}
         for found in _NAME.finditer(sentence):
             name = re.split("['’]", found[0])[0]
             if name in spelled:
@@ -219,10 +220,6 @@ class Evidence:
         if mixed and token.isalnum() and re.search(rf"\b{token.lower()}(?!\d)", self.text):
             return True  # LayoutLMv2 of layoutlmv2-base
         return not link and any(f" {normalize(form)} " in self.spoken for form in (token, token.removesuffix("s")))
-
-
-def _initials(name: str) -> str:
-    return "".join(word[0] for word in name.split()).lower()
 
 
 def _without_acronym(found: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
 """Profiles: the five fields and everything else that is indexed or returned."""
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import datetime
@@ -226,6 +227,11 @@ class Profile(_Frozen):
         return self.kind
 
     @property
+    def held_now(self) -> Held | None:
+        """What waits for an operator, and is the latest registration: an invalid one after it is not."""
+        return self.held if self.status is Status.HELD else None
+
+    @property
     def examples_by_owner(self) -> tuple[str, ...]:
         """The example requests that the owner wrote, without those of the writer."""
         examples = self.enrichment.positive_examples
@@ -331,6 +337,16 @@ def tombstone(id: Id, **more: Any) -> Profile:
     """The profile of a removed capability: its id and no content, and `more` attributes."""
     namespace, name = parts(id)
     return Profile(namespace=namespace, name=name, status=Status.DELETED, **more).seal()
+
+
+def parse_profile(text: str) -> Profile:
+    """A profile that another registry wrote, as JSON. Raises ValueError: it has a part that no reader can use."""
+    profile = Profile.model_validate_json(text)
+    for inner in filter(None, (profile.input_schema, profile.invocation)):
+        json.loads(inner)
+    if profile.source and not profile.kind:
+        raise ValueError(f"the profile {profile.id} has no kind")
+    return profile
 
 
 _DESCRIBED, _EXEMPLIFIED = 20, 5

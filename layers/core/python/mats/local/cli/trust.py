@@ -27,7 +27,7 @@ from mats.domain.text.words import clip
 from mats.local.cli import output as ui
 from mats.local.cli.indexing import index, settle
 from mats.local.cli.registry import get_item, target_key
-from mats.local.review import WAITS, decide, is_held, waiting
+from mats.local.review import WAITS, decide, waiting
 
 
 def trust(
@@ -97,7 +97,7 @@ def _clear(local: LocalSystem, target: str) -> None:
     for id in [key] if by_itself else tracked or registry.ids(namespace=namespace or ""):
         stored = profiles.get([id]).get(id)
         flags = stored.profile.suspicious if stored else ()
-        if is_held(stored):
+        if stored and stored.profile.held_now:
             held.append(id)
         elif not by_itself and any("[hidden" in flag for flag in flags):
             hidden.append(id)

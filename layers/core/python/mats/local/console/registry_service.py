@@ -34,7 +34,7 @@ from mats.local.console.capability_list import CapabilityList, Snapshot
 from mats.local.console.selection import ListQuery, is_vector_pending
 from mats.local.imports.importer import RESERVED
 from mats.local.preview.report import preview_over
-from mats.local.review import WAITS, decide, is_held, waiting
+from mats.local.review import WAITS, decide, waiting
 from mats.local.use import UseQuery, report_use
 from mats.ports import Precondition, Stored
 
@@ -228,7 +228,7 @@ class RegistryService:
         if "cleared" in given:
             if namespace is not None:
                 raise RequestInvalid([Fault("cleared", "is for one capability, not for a namespace")])
-            if is_held(self._stores.profiles.get([key]).get(key)):
+            if (stored := self._stores.profiles.get([key]).get(key)) and stored.profile.held_now:
                 raise NotPossible([Fault("cleared", WAITS.format(key))])
             given["cleared"] = fingerprint(Registration.parse(item).item()) if request.cleared else ""
         assigned = trust.edit(key, lambda row: replace(row, **given))

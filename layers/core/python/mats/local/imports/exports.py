@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
-from mats.domain.profile.carried import parse_profile
-from mats.domain.profile.profile import Profile, Status
+from mats.domain.profile.profile import Profile, parse_profile
 from mats.domain.protocols.protocol import Json, text_at
 
 _TRUST, _HELD = "trust", "held"
@@ -53,7 +52,7 @@ def parse_held(value: Json) -> Profile:
         raise RegistrationInvalid([Fault(".".join(map(str, (_HELD, *first["loc"]))), first["msg"])]) from error
     except ValueError as error:
         raise RegistrationInvalid([Fault(_HELD, f"has a part that cannot be used: {error}")]) from error
-    if profile.status is not Status.HELD or profile.held is None:
+    if not profile.held_now:
         raise RegistrationInvalid(
             [Fault(_HELD, "must be a profile that waits for an operator, as `mats export` writes")]
         )
