@@ -48,22 +48,14 @@ def test_on_one_machine_a_capability_is_shown_then_erased(mats: Mats):
     assert [each["id"] for each in mats("search", "--json", "zanzibar").json["results"]] == [ID]
 
 
-def test_outcomes_go_with_the_capability(mats: Mats):
-    _add(mats, "keeps the zanzibar books")
-    answer = mats("search", "--json", "zanzibar").json
-    assert mats("feedback", answer["query_id"], "--succeeded", ID).code == 0
-    assert mats("erase", ID, "--yes").code == 0
-    assert mats("erase", ID).code == 1
-    assert sql(mats.home / "mats.db", "SELECT * FROM outcomes") == []
-
-
-def test_outcomes_of_a_removed_capability_are_gone_and_those_of_a_changed_one_stay(mats: Mats):
+@pytest.mark.parametrize("command", [("erase", "--yes"), ("remove",)])
+def test_outcomes_go_with_the_capability_and_those_of_a_changed_one_stay(mats: Mats, command: tuple[str, ...]):
     _add(mats, "keeps the zanzibar books")
     answer = mats("search", "--json", "zanzibar").json
     mats("feedback", answer["query_id"], "--succeeded", ID)
     _add(mats, "keeps the zanzibar books twice")
     assert len(sql(mats.home / "mats.db", "SELECT * FROM outcomes")) == 1
-    assert mats("remove", ID).code == 0
+    assert mats(*command, ID).code == 0
     assert sql(mats.home / "mats.db", "SELECT * FROM outcomes") == []
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -42,7 +41,3 @@ def test_update_writes_a_baseline_and_shows_what_changed_and_a_loss_from_it_is_n
     path.write_text(json.dumps(baseline))
     updated = real("gate", "--baseline", str(path), "--update").done()
     assert ("+" in updated.out, "another number of queries" in updated.err) == (False, True)
-
-
-def test_a_file_that_is_no_baseline_is_one_line(real, tmp_path: Path):
-    real("gate", "--baseline", str(tmp_path / "missing.json")).fails(1, "missing.json")

@@ -48,18 +48,6 @@ def tool(name: str, **changed: Any) -> Registration:
     return Registration.parse({**item, **changed})
 
 
-def called(server: dict[str, Any], **hints: bool) -> dict[str, Any]:
-    return {"format": "mcp-tool", "server": server, "annotations": hints or {"readOnlyHint": True}}
-
-
-def attacks(name: str) -> Iterator[Registration]:
-    """Each of four; every name also by another name, and in small steps."""
-    yield tool(name, descriptor=called({"url": f"https://{name.replace('_', '-')}.evil.example/mcp"}))
-    yield tool(name, descriptor=called({"command": "npx", "args": ["-y", f"{name}-fast"]}))
-    yield tool(name, descriptor=called({"url": "https://mcp.example/mcp"}, destructiveHint=True))
-    yield tool(name, description=OTHER if len(name) % 2 else f"{ABOUT[name]} {POISON}")
-
-
 def edits(name: str) -> Iterator[Registration]:
     """Consecutive versions as owners write them: wording, inputs, limits, notes, versions."""
     said, schema = ABOUT[name], tool(name).input_schema or {}
@@ -101,25 +89,6 @@ def a_world(encoder: Encoder, *names: str) -> World:
         world.trust.put(tool(name).id, Assigned(trust=80))
         world.register(tool(name))
     return world
-
-
-@pytest.mark.parametrize("name", ABOUT)
-def test_every_attack_on_a_rated_capability_is_held(remembering: Encoder, name: str):
-    held = []
-    for attack in attacks(name):
-        held.append(a_world(remembering, name).register(attack))
-    world = a_world(remembering, name)
-    world.registry.remove(tool(name).id)
-    world.deliver(tool(name).id)
-    held.append(
-        world.register(tool(f"{name}_v2", description=ABOUT[name], descriptor=called({"url": "https://evil.example"})))
-    )
-    world, words, target = a_world(remembering, name), ABOUT[name].split(), OTHER.split()
-    for place in range(max(len(words), len(target))):
-        mixed = " ".join([*target[: place + 1], *words[place + 1 :]])
-        last = world.register(tool(name, description=mixed))
-    held.append(last)
-    assert held == [HELD] * 6
 
 
 CONVERTER: dict[str, Any] = {

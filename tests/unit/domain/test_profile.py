@@ -155,20 +155,6 @@ def test_trust_is_within_zero_and_a_hundred(trust):
         a_profile(trust=trust)
 
 
-@pytest.mark.parametrize(
-    ("profile", "findable"),
-    [
-        (a_profile(), True),
-        (a_profile().model_copy(update={"status": Status.REJECTED, "error": "kind: is required"}), True),
-        (Profile(namespace="a", name="b", status=Status.REJECTED), False),
-        (a_profile().model_copy(update={"status": Status.DELETED}), False),
-    ],
-    ids=["active", "rejected after a good one", "never good", "deleted"],
-)
-def test_a_profile_with_content_that_is_not_deleted_is_findable(profile, findable):
-    assert profile.findable is findable
-
-
 SCHEMA = {"type": "object", "properties": {"straße": {"type": "string"}}}
 
 
@@ -401,10 +387,6 @@ def test_the_words_of_a_known_format_are_not_searched():
 def test_any_other_value_is_a_change(before, after):
     item = place(version_of(an_item(descriptor={"n": before})), version_of(an_item(descriptor={"n": after})))
     assert item is Placed.CHANGED
-
-
-def test_another_kind_is_rejected_even_where_all_else_is_equal():
-    assert place(version_of(an_item(kind="tool")), version_of(an_item(kind="agent"))) is Placed.OTHER_KIND
 
 
 def test_an_item_without_a_kind_may_be_replaced():

@@ -33,20 +33,12 @@ def test_labels_and_queries_are_counted_by_source():
     assert all(d.suspicions == () for d in found)
 
 
-def test_a_source_with_mostly_unregistered_labels_is_suspicious():
-    (found,) = defects(a_set(a_query("1", "p", "q", "x.n1/t"), registered=[item(1, "one")]))
-    assert found.suspicions == ("2 of 3 labels are not in the registry",)
-
-
-def test_a_source_with_mostly_shared_documents_is_suspicious():
+def test_a_source_with_mostly_unregistered_labels_or_shared_documents_is_suspicious():
+    (lacking,) = defects(a_set(a_query("1", "p", "q", "x.n1/t", source=""), registered=[item(1, "one")]))
+    assert (lacking.source, lacking.suspicions) == ("made", ("2 of 3 labels are not in the registry",))
     registered = [item(n, "same" if n < 4 else "other") for n in range(6)]
-    (found,) = defects(a_set(a_query("1", *(f"x.n{n}/t" for n in range(6))), registered=registered))
-    assert found.suspicions == ("4 of 6 labels share one document",)
-
-
-def test_a_set_without_sources_is_one_by_its_own_name():
-    (found,) = defects(a_set(a_query("1", "gone", source="")))
-    assert found.source == "made"
+    (shared,) = defects(a_set(a_query("1", *(f"x.n{n}/t" for n in range(6))), registered=registered))
+    assert shared.suspicions == ("4 of 6 labels share one document",)
 
 
 @pytest.mark.parametrize(("documents", "shared"), [([], 0), (["a"], 0), (["a", "b"], 0), (["a", "a", "b"], 2)])

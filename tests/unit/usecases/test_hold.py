@@ -179,14 +179,6 @@ def test_a_new_entry_that_waits_is_not_let_through_by_another_change(world: Worl
     assert world.register(new.model_copy(update={"tags": ("mail",)})) is HELD
 
 
-def test_what_was_rejected_stays_hidden_in_an_open_namespace(world: World):
-    world.register(EVIL)
-    decide(world, rejected=fingerprint(EVIL.item()))
-    world.trust.put(pattern_id(PAY.namespace), Assigned(policy=Policy.OPEN))
-    assert world.deliver(PAY.id) == {PAY.id: UNCHANGED}
-    assert "mcp.example" in world.profile(PAY.id).invocation
-
-
 def test_a_rejected_version_stays_hidden_and_is_marked(world: World):
     world.register(EVIL)
     assert decide(world, rejected=fingerprint(EVIL.item())) is HELD
@@ -406,11 +398,3 @@ def test_a_writers_text_is_not_compared(encoder: FakeEncoder):
     profile = world.profile(PAY.id)
     assert profile.enriched
     assert "at once" not in profile.approved.text
-
-
-def test_a_hold_is_announced(world: World):
-    heard: list[Profile] = []
-    world.enrich = replace(world.enrich, on_reject=heard.extend)
-    world.register(EVIL)
-    world.deliver(PAY.id)
-    assert [profile.status for profile in heard] == [Status.HELD]

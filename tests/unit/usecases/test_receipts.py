@@ -13,7 +13,7 @@ from mats.ports import RerankResult
 from mats.usecases.receipts import LeaveReceipt
 from tests.fakes import AtOnce, FakeClock, ScriptedReranker
 from tests.learning import MemoryReceipts
-from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed, scored
+from tests.world import ENCODER, GEOCODE, MAIL, REFUND, THREE, discover_over, indexed
 
 QUERY = Query(query="money for a customer", limit=2)
 
@@ -95,29 +95,21 @@ def test_a_receipt_that_cannot_be_stored_degrades_the_answer_and_nothing_else():
     assert shortlist.results == plain.results
 
 
-def test_an_early_receipt_has_the_candidates_and_is_replaced():
-    early, later = MemoryReceipts(), MemoryReceipts()
-    reranker = scored(0.1, 0.2, 0.9)
-    discover = discover_over(indexed(*THREE), reranker=reranker)
+def test_an_early_receipt_has_the_candidates_before_the_reranker_answers_and_is_replaced():
+    early, later, stored = MemoryReceipts(), MemoryReceipts(), []
+
+    def rerank(query, candidates):
+        stored.append(bool(early.get("1")))
+        return RerankResult(scores=(0.1, 0.2, 0.9))
+
+    discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank))
     shortlist = discover.answer(QUERY, receipts=LeaveReceipt(early=early, later=later))
     before, after = early.get("1"), later.get("1")
-    assert before.verdict is None
+    assert (stored, before.verdict) == ([True], None)
     assert set(before.shown) == {REFUND.id, GEOCODE.id, MAIL.id}
     assert after.shown == tuple(result.id for result in shortlist.results)
     assert replace(before, shown=(), encoder="") == replace(after, shown=(), encoder="", verdict=None, nearest=None)
     assert shortlist.degraded == ()
-
-
-def test_the_early_receipt_is_stored_before_the_reranker_answers():
-    early, stored = MemoryReceipts(), []
-
-    def rerank(query, candidates):
-        stored.append(bool(early.get("1")))
-        return RerankResult(scores=(0.5,) * len(candidates))
-
-    discover = discover_over(indexed(*THREE), reranker=ScriptedReranker(rerank))
-    discover.answer(QUERY, receipts=LeaveReceipt(early=early, later=MemoryReceipts()))
-    assert stored == [True]
 
 
 def test_a_failing_early_receipt_degrades_and_a_failing_later_one_does_not():

@@ -51,12 +51,6 @@ class Wording:
         """True if the whole texts or the descriptions are nearly the same."""
         return _overlap(self.text, other.text, least) or self.describes_the_same(other, least)
 
-    def similarity(self, other: "Wording") -> float:
-        """The overlap (Jaccard) of the whole texts or of the descriptions, the larger one, in [0, 1]."""
-        if self.letters and self.letters == other.letters:
-            return 1.0
-        return max(_jaccard(self.text, other.text), _jaccard(self.description, other.description))
-
 
 @lru_cache(maxsize=_CACHED)
 def _wording(name: str, description: str, rest: str) -> Wording:
@@ -75,10 +69,6 @@ def _overlap(one: frozenset[str], other: frozenset[str], least: float) -> bool:
         return False
     common = len(one & other)
     return common >= least * (size + others - common)
-
-
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
 
 
 LEAST = 0.5

@@ -108,7 +108,7 @@ class RegistryService:
         return [
             id
             for id, other in near.items()
-            if other.namespace != stored.profile.namespace and wording.similarity(Wording.of(other)) >= COPY
+            if other.namespace != stored.profile.namespace and wording.is_near(Wording.of(other), COPY)
         ]
 
     def preview(self, item: object) -> dict[str, Any]:
