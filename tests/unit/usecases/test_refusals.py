@@ -77,14 +77,20 @@ def test_a_refused_writer_ends_the_change_with_a_marked_raw_profile(world: World
 
 
 @pytest.mark.parametrize("run", [reconcile, backfill])
-def test_a_run_asks_a_model_that_still_refuses_only_once(world: World, access: Access, run):
+def test_a_run_asks_models_that_still_refuse_only_once(access: Access, run):
+    encoder = RefusedEncoder()
+    world = World(encoder=encoder, writer=access.writer)
     for registration in MANY:
-        world.register(registration)
+        assert world.register(registration) is ChangeResult.REFUSED
+    assert {refusal.role for refusal in world.profile(MANY[0].id).refused} == {"writer", "encoder"}
     revs = [world.profile(each.id).rev for each in MANY]
     access.writer.asked.clear()
+    encoder.calls = 0
     assert run(world) == [ChangeResult.REFUSED] * 5
-    assert len(access.writer.asked) == 1
+    assert (len(access.writer.asked), encoder.calls) == (1, 1)
     assert [world.profile(each.id).rev for each in MANY] == revs
+    access.granted = encoder.allowed = True
+    assert run(world) == [ChangeResult.INDEXED] * 5
 
 
 def test_a_refused_encoder_leaves_words_and_the_writers_text():
@@ -101,27 +107,6 @@ def test_a_refused_encoder_leaves_words_and_the_writers_text():
     assert reconcile(world) == [ChangeResult.INDEXED]
     assert world.profile(PAY.id).refused == ()
     assert world.profiles.kept[PAY.id].vector is not None
-
-
-def test_a_run_asks_a_refused_encoder_only_once():
-    encoder = RefusedEncoder()
-    world = World(encoder=encoder)
-    for registration in MANY:
-        world.register(registration)
-    encoder.calls = 0
-    assert reconcile(world) == [ChangeResult.REFUSED] * 5
-    assert encoder.calls == 1
-    encoder.allowed = True
-    assert backfill(world) == [ChangeResult.INDEXED] * 5
-
-
-def test_both_models_refused_are_two_marks(access: Access):
-    world = World(encoder=RefusedEncoder(), writer=access.writer)
-    assert world.register(PAY) is ChangeResult.REFUSED
-    assert {refusal.role for refusal in world.profile(PAY.id).refused} == {"writer", "encoder"}
-    rev = world.profile(PAY.id).rev
-    assert reconcile(world) == [ChangeResult.REFUSED]
-    assert world.profile(PAY.id).rev == rev
 
 
 def test_marks_are_part_of_the_content_and_no_mark_leaves_it_as_it_was():

@@ -157,27 +157,20 @@ class _Batch:
             for id, draft in drafts.items()
             if not _is_same(draft.target, kept.get(id))
         }
+        missed = {
+            id: one for id, one in kept.items() if id in drafts and id not in fresh and not one.profile.is_indexed
+        }
         unannounced = self._announce_rejections([entry.profile for entry in fresh.values()])
         fresh = {id: entry for id, entry in fresh.items() if id not in unannounced}
         late = self.to.profiles.save(list(fresh.values())) if fresh else ()
-        missed = [
-            kept[id]
-            for id in drafts
-            if id in kept and not kept[id].profile.is_indexed and id not in {*fresh, *unannounced}
-        ]
-        entries = [entry for id, entry in fresh.items() if id not in late] + missed
+        entries = {id: entry for id, entry in fresh.items() if id not in late} | missed
         if entries:
-            self.to.index.put(entries)
-            self.to.profiles.mark_indexed({entry.profile.id: entry.profile.rev for entry in entries})
-        saved = {
-            entry.profile.id: replace(
-                entry, profile=entry.profile.model_copy(update={"indexed_rev": entry.profile.rev})
-            )
-            for entry in entries
-        }
-        current = {**kept, **saved}
+            self.to.index.put(list(entries.values()))
+            self.to.profiles.mark_indexed({id: entry.profile.rev for id, entry in entries.items()})
+        current = {**kept, **{id: _as_indexed(entry) for id, entry in entries.items()}}
         results = {
-            id: replace(draft, target=current.get(id, draft.target), saved=id in saved) for id, draft in drafts.items()
+            id: replace(draft, target=current.get(id, draft.target), saved=id in entries)
+            for id, draft in drafts.items()
         }
         results |= {id: replace(drafts[id], problem=ChangeResult.SUPERSEDED) for id in late}
         return results | {id: replace(drafts[id], problem=ChangeResult.DEGRADED) for id in unannounced}
@@ -192,6 +185,10 @@ class _Batch:
             self.to.on_wait(rejected[0].id, error)
             return [profile.id for profile in rejected]
         return ()
+
+
+def _as_indexed(entry: Stored) -> Stored:
+    return replace(entry, profile=entry.profile.model_copy(update={"indexed_rev": entry.profile.rev}))
 
 
 def _mark_failed(draft: Draft, role: str, error: DependencyFailed) -> Draft:

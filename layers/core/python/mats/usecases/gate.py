@@ -104,11 +104,9 @@ _REASON = MAX_NOTE_BYTES // (MOST_CHANGES + 1)  # Bytes of each
 
 def _first_reasons(reasons: Sequence[Reason], id: Id) -> tuple[str, ...]:
     """The gravest, which come first, and how many there are beyond these."""
-    more = len(reasons) - MOST_CHANGES
-    told = [
-        *map(str, reasons[:MOST_CHANGES]),
-        *([f"and {more:,} more: `mats review {id}` shows all"] if more > 0 else []),
-    ]
+    told = list(map(str, reasons[:MOST_CHANGES]))
+    if more := len(reasons[MOST_CHANGES:]):
+        told.append(f"and {more:,} more: `mats review {id}` shows all")
     return tuple(truncate_json(words, _REASON - 3) for words in told)
 
 

@@ -24,33 +24,28 @@ _NUMERIC = re.compile(r"\s*-?\d{1,18}(?:\.\d{1,18})?\s*")
 _DEEPEST = 3  # Levels of objects around the scores
 
 
-@dataclass(frozen=True, slots=True)
-class FoundScores:
-    """The scores as the model wrote them, in order of the candidates, and the type it inferred."""
+def _find_scores(value: object, *, depth: int = 0) -> tuple[Sequence[float], str] | None:
+    """The scores in a JSON value, as the model wrote them, in order of the candidates, and the type it inferred.
 
-    numbers: Sequence[float]
-    type: str = ""
-
-
-def find_scores(value: object, *, depth: int = 0) -> FoundScores | None:
-    """The scores in a JSON value; None if there are none or it is not certain which they are."""
+    None if there are none or it is not certain which they are.
+    """
     if isinstance(value, list):
         numbers = _by_entry(value)
-        return FoundScores(numbers) if numbers else _inside(value, depth)
+        return (numbers, "") if numbers else _inside(value, depth)
     if not isinstance(value, Mapping):
         return None
     type_ = value.get(_TYPE_KEY)
     key = next((key for key in _KEYS if key in value), None)
     numbers = _in_order(value[key]) if key else _by_number([pair for pair in value.items() if pair[0] != _TYPE_KEY])
     if numbers is not None:
-        return FoundScores(numbers, type_ if isinstance(type_, str) else "")
+        return numbers, type_ if isinstance(type_, str) else ""
     return None if key else _inside(list(value.values()), depth)
 
 
-def _inside(values: Sequence[object], depth: int) -> FoundScores | None:
+def _inside(values: Sequence[object], depth: int) -> tuple[Sequence[float], str] | None:
     """The scores in the only one of the values that is an object or a list."""
     inner = [value for value in values if isinstance(value, Mapping | list)]
-    return find_scores(inner[0], depth=depth + 1) if len(inner) == 1 and depth < _DEEPEST else None
+    return _find_scores(inner[0], depth=depth + 1) if len(inner) == 1 and depth < _DEEPEST else None
 
 
 def _in_order(value: object) -> list[float] | None:
@@ -140,16 +135,17 @@ def parse_reply(reply: str, count: int, *, ended_early: bool = False) -> RerankR
     value = _whole_value(reply)
     if value is None:
         return _beginning(reply, count)
-    found = find_scores(value)
+    found = _find_scores(value)
     if found is None:
         return RerankResult(void="the reply has no list of scores")
-    given = len(found.numbers)
+    numbers, type_ = found
+    given = len(numbers)
     cut_off = ended_early and given < count
     if given != count and not cut_off:
         return RerankResult(void=f"{given} scores for {count} candidates")
-    if given >= _FEWEST_RANKED and sorted(found.numbers) == list(range(1, given + 1)):
+    if given >= _FEWEST_RANKED and sorted(numbers) == list(range(1, given + 1)):
         return RerankResult(void="the scores are the numbers from 1 on, which may be a ranking")
-    return _to_unit_scores(found.numbers, found.type, cut_off=cut_off)
+    return _to_unit_scores(numbers, type_, cut_off=cut_off)
 
 
 def _whole_value(reply: str) -> object | None:
