@@ -36,13 +36,13 @@ class Digest:
     clock: Clock
 
     @cached_property
-    def _kept(self) -> Callable[[str, frozenset[str]], str]:
+    def _texts(self) -> Callable[[str, frozenset[str]], str]:
         """The texts by day and audiences."""
         return lru_cache(maxsize=_AUDIENCES)(lambda day, audiences: self._text(Filter(audiences=audiences)))
 
     def __call__(self, audiences: frozenset[str]) -> str:
         """At most `MAX_TOKENS` tokens; empty if there is nothing. Raises DependencyFailed: the index did not answer."""
-        return self._kept(self.clock.now()[:10], audiences)
+        return self._texts(self.clock.now()[:10], audiences)
 
     def _text(self, visible: Filter) -> str:
         counts = {kind: len(self.index.page(Filter(frozenset({kind}), audiences=visible.audiences), after=None,
