@@ -7,6 +7,7 @@ so untrusted text can neither close its fence nor begin a line of its own.
 import json
 import re
 import unicodedata
+from bisect import bisect_right
 from functools import cache
 from typing import Any
 
@@ -118,17 +119,12 @@ def truncate_json(text: str, room: int) -> str:
     """
     if len(text) <= room and _encoded_size(text) <= room:
         return text
-    low, high = 0, min(len(text), room)
-    if _PLAIN.fullmatch(text, 0, high):
-        low = high = max(0, room - len("…".encode()))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _encoded_size(text[:middle]) <= room - len("…".encode()):
-            low = middle
-        else:
-            high = middle - 1
-    space = text.rfind(" ", 0, low + 1)
-    cut = text[: space if space > low * 4 // 5 else low].rstrip()
+    most, left = min(len(text), room), room - size("…")
+    if not _PLAIN.fullmatch(text, 0, most):
+        left = bisect_right(range(most + 1), left, key=lambda cut: _encoded_size(text[:cut])) - 1
+    end = max(0, left)
+    space = text.rfind(" ", 0, end + 1)
+    cut = text[: space if space > end * 4 // 5 else end].rstrip()
     return f"{cut}…" if cut else ""
 
 
