@@ -155,6 +155,10 @@ def test_trust_is_within_zero_and_a_hundred(trust):
         a_profile(trust=trust)
 
 
+def test_what_was_removed_is_not_findable_whatever_is_left_of_it():
+    assert not a_profile().model_copy(update={"status": Status.DELETED}).findable
+
+
 SCHEMA = {"type": "object", "properties": {"straße": {"type": "string"}}}
 
 

@@ -157,13 +157,11 @@ class _Batch:
             for id, draft in drafts.items()
             if not _is_same(draft.target, kept.get(id))
         }
-        missed = {
-            id: one for id, one in kept.items() if id in drafts and id not in fresh and not one.profile.is_indexed
-        }
+        missed = {id: one for id, one in kept.items() if id not in fresh and not one.profile.is_indexed}
         unannounced = self._announce_rejections([entry.profile for entry in fresh.values()])
         fresh = {id: entry for id, entry in fresh.items() if id not in unannounced}
         late = self.to.profiles.save(list(fresh.values())) if fresh else ()
-        entries = {id: entry for id, entry in fresh.items() if id not in late} | missed
+        entries = missed | {id: entry for id, entry in fresh.items() if id not in late}
         if entries:
             self.to.index.put(list(entries.values()))
             self.to.profiles.mark_indexed({id: entry.profile.rev for id, entry in entries.items()})
