@@ -171,6 +171,25 @@ def test_an_mcp_registry_is_listed_page_by_page_and_then_incrementally(mats: Mat
         assert (renamed["new"], len(renamed["gone"])) == (4, 4)
 
 
+def test_a_source_whose_first_sync_failed_takes_over_nothing_that_was_registered_since(mats: Mats):
+    def answer(asked: Asked) -> Any:
+        if "cursor" in asked.query:
+            return 500
+        server = entry("pay" if listed[0] else "other", "0001-01-01T00:00:00Z")
+        return {"servers": [server], "metadata": {} if listed[0] else {"nextCursor": "2"}}
+
+    listed = [False]
+    own = {"namespace": "io.github.acme", "name": "pay", "kind": "tool", "endpoint": "https://own.example.com"}
+    with site(answer) as url:
+        mats("source", "add", "mcp-registry", url, "--name", "registry")
+        assert sync(mats)["error"]
+        mats("add", "-", stdin=json.dumps(own).encode()).done()
+        listed[0] = True
+        [kept] = sync(mats)["left"]
+    assert kept["id"] == "io.github.acme/pay"
+    assert mats("show", "io.github.acme/pay", "--json").json["registration"]["endpoint"] == own["endpoint"]
+
+
 def test_another_mats_is_a_source(mats: Mats, sample: Mats, tmp_path: Path):
     with serving(sample) as service:
         mats("source", "add", "ard", service.url, "--name", "other")

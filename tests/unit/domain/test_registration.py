@@ -96,6 +96,7 @@ def test_every_fault_is_named_at_once_with_its_attribute():
         *(("trust", trust, "operators") for trust in (100, 0, "high", {"level": 3})),
         *(("visible_to", nobody, "leave it out") for nobody in ([], (), set())),
         *(("name", f"refund{c}payment", "control characters") for c in "\x00\x07\n\r\t\x1b\x7f\x85\u2028\u2029"),
+        *(("name", name, "part `.` or `..`") for name in ("..", "a/../b", "./a")),
         ("tag", "x", "`tags`"),
         ("descripton", "x", "`description`"),
         ("Name", "x", "`name`"),

@@ -10,6 +10,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import SHARED, TAUGHT, Event, ReportedAnswer, asking
 from mats.domain.learning.remembered import Near, Remembered, remember
 from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, limit_rises, shifts, vote
+from tests.builders import a_profile
 from tests.contract.learning import PAY, SHIP, WRAP, a_receipt
 
 OTHER = Id("com.acme/other")
@@ -25,6 +26,15 @@ def a_memory(name: str = "m1", caller: str = "ann", used=(PAY,), passed=(), **ch
 
 def near(*memories: Remembered, similarity: float = 0.8) -> list[Near]:
     return [Near(similarity - position / 1_000, memory) for position, memory in enumerate(memories)]
+
+
+def test_a_vote_is_on_the_text_that_was_there():
+    replaced = {PAY: a_profile().model_copy(update={"first_registered": "2026-02-01T00:00:00+00:00"})}
+    [old, new] = [one.awake(replaced) for one in near(
+        a_memory(passed=[OTHER]), a_memory("m2", at="2026-03-01T00:00:00+00:00"),
+    )]  # fmt: skip
+    assert (old.memory.used, old.memory.passed_over) == (frozenset(), {OTHER})
+    assert new.memory.used == {PAY}
 
 
 def an_answer(*outcomes: tuple[Id, Event], **changes) -> ReportedAnswer:

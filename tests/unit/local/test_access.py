@@ -66,6 +66,31 @@ def sent(
     return answer[0]["status"], named, answer[1]["body"].decode()
 
 
+def test_a_token_that_is_revoked_while_a_body_arrives_does_nothing(tmp_path):
+    book = TokenBook(tmp_path)
+    secret = book.add("agent", TokenScope.WRITE, "2026-01-01")
+    parts = iter([True, False])
+
+    async def app(scope: dict, receive: Callable, send: Callable) -> None:
+        while (await receive())["more_body"]:
+            book.revoke("agent")
+        await Response(status_code=204)(scope, receive, send)
+
+    async def receive() -> dict:
+        return {"type": "http.request", "body": b"{}", "more_body": next(parts)}
+
+    answer: list[dict] = []
+
+    async def send(message: dict) -> None:
+        answer.append(message)
+
+    guard = FindPlace(TokenGuard(app, Access(tokens=book)))
+    headers = [(b"authorization", f"Bearer {secret}".encode())]
+    scope = {"type": "http", "method": "POST", "path": "/registry/capabilities", "headers": headers}
+    anyio.run(guard, scope, receive, send)
+    assert answer[0]["status"] == 401
+
+
 def status_of(method: str, path: str, *authorization: str) -> int:
     return sent(method, path, *authorization)[0]
 

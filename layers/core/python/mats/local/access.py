@@ -13,7 +13,7 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mats.domain.errors import CapabilityError
 from mats.domain.protocols.protocol import is_ip
@@ -164,15 +164,40 @@ def to_starlette(scope: Scope, answer: http.Response) -> Response:
     return Response(formatted.body, formatted.status, dict(formatted.headers))
 
 
+class _Refused(Exception):
+    def __init__(self, answer: http.Response) -> None:
+        self.answer = answer
+
+
 class TokenGuard:
-    """Rejects requests without the token they need, before anything else is read of them."""
+    """Rejects requests without the token they need: before anything else is read of them, and when all has arrived.
+
+    A body may end long after its head, and the token may be revoked by then.
+    """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = self._problem(scope) if scope["type"] == "http" else None
-        await (to_starlette(scope, problem) if problem else self._app)(scope, receive, send)
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+
+        async def receive_if_allowed() -> Message:
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body"):
+                self._check(scope)
+            return message
+
+        try:
+            self._check(scope)
+            await self._app(scope, receive_if_allowed, send)
+        except _Refused as refused:
+            await to_starlette(scope, refused.answer)(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        """Raises _Refused."""
+        if problem := self._problem(scope):
+            raise _Refused(problem)
 
     def _problem(self, scope: Scope) -> http.Response | None:
         """The error of a request; None if it needs no token, or has one with the scope it needs, which is noted."""

@@ -102,6 +102,8 @@ class Registration(BaseModel):
     def _check_name(cls, value: str) -> str:
         if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in value):
             raise ValueError("must not contain control characters or line breaks")
+        if not {".", ".."}.isdisjoint(value.split("/")):
+            raise ValueError("must not have a part `.` or `..`: clients would ask for another path")
         return _refuse_hidden(value)
 
     @field_validator("input_schema")

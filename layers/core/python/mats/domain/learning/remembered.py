@@ -1,11 +1,12 @@
 """Remembered requests: those that ended in success, with what served them. docs/decisions/0048."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.outcome import TAUGHT, Event, ReportedAnswer, effective_event
+from mats.domain.profile.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,15 @@ class Near(NamedTuple):
 
     similarity: float
     memory: Remembered
+
+    def awake(self, profiles: Mapping[Id, Profile]) -> "Near":
+        """The same without what its owner has given another text since: it was used, or passed over, for the former."""
+        memory = self.memory
+        now = {id for id, profile in profiles.items() if profile.is_newer_than(memory.at)} & (
+            memory.used | memory.passed_over
+        )
+        awake = replace(memory, used=memory.used - now, passed_over=memory.passed_over - now) if now else memory
+        return self._replace(memory=awake)
 
 
 LESSONS = 5  # Most lessons that are read for one request

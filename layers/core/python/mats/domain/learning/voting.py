@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, Remembered
-from mats.domain.profile.profile import Profile
 from mats.domain.search.candidate import UsedFor
 
 
@@ -100,11 +99,6 @@ class Votes:
         places = {id: place for place, id in enumerate(found)}
         far = {id for id, rise in self.rises.items() if places.get(id, math.inf) >= k + rise}
         return replace(self, used={id: votes for id, votes in self.used.items() if id not in far})
-
-    def are_on_another_text(self, profile: Profile) -> bool:
-        """True if all who used a capability for such a request used it before its owner replaced its text."""
-        times = [each.memory.at for each in self.near if profile.id in each.memory.used]
-        return bool(times) and profile.is_newer_than(max(times))
 
     def used_for(self, id: Id, audiences: Collection[str]) -> UsedFor | None:
         """Who votes for a capability; texts only of callers whose audiences the reader has, too."""

@@ -9,6 +9,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.learning.remembered import Near, nearest_first
 from mats.domain.learning.voting import RULE, Votes, crowding, fuse_votes, limit_rises, shifts, vote
 from mats.domain.policies.policy import Ask, Order, Policy
+from mats.domain.profile.profile import Profile
 from mats.domain.search.blend import Scoring, best_relevance, blend
 from mats.domain.search.candidate import Candidate
 from mats.domain.search.lookups import Lookups, Vector
@@ -28,13 +29,39 @@ class Remembered(Protocol):
 
 @dataclass
 class _Recalled:
-    """The votes on a text; those of the look, completed by `nominate`, which knows what was found."""
+    """The requests recalled for a text, and their votes; `nominate`, which knows what was found, completes them."""
 
+    near: Sequence[Near]
+    caller: str
     votes: Votes
     own: Votes | None  # Those of the caller itself, and what operators confirmed or taught
-    caller: str
+    found: Order | None = None
+    outcomes: Mapping[Id, int] = field(default_factory=dict)
+    """How many of the caller's own or confirmed requests used each capability with outcomes."""
     beyond: Mapping[Id, int] = field(default_factory=dict)
     """Candidates by the votes of others alone, with how many places behind the last candidate each was found."""
+
+    @classmethod
+    def of(cls, near: Sequence[Near], caller: str) -> "_Recalled | None":
+        sure = [each for each in near if each.memory.confirmed or each.memory.caller == caller]
+        votes = vote(near, caller)
+        return cls(near, caller, votes, vote(sure, caller)) if votes else None
+
+    def complete(self, found: Order, outcomes: Mapping[Id, int]) -> None:
+        self.found, self.outcomes = found, outcomes
+        self.votes = self.votes.within_reach(found.ids, found.k).with_counts(outcomes)
+        self.own = self.own and self.own.with_counts({id: count for id, count in outcomes.items() if count})
+
+    def awake(self, profiles: Mapping[Id, Profile]) -> "_Recalled | None":
+        """The same by those votes alone that are on the present texts of these profiles; None if none is."""
+        near = [each.awake(profiles) for each in self.near]
+        if near == list(self.near):
+            return self
+        awake = _Recalled.of(near, self.caller)
+        if awake and self.found:
+            awake.complete(self.found, self.outcomes)
+            awake.beyond = self.beyond
+        return awake
 
 
 @dataclass(frozen=True)
@@ -46,10 +73,7 @@ class Memory(Policy):
     memory: Remembered
 
     def look(self, ask: Ask, index: Lookups, vector: Vector | None, evidence: None) -> _Recalled | None:
-        near = self._near(vector, ask.caller) if vector else ()
-        sure = [each for each in near if each.memory.confirmed or each.memory.caller == ask.caller]
-        votes = vote(near, ask.caller)
-        return _Recalled(votes, vote(sure, ask.caller), ask.caller) if votes else None
+        return _Recalled.of(self._near(vector, ask.caller), ask.caller) if vector else None
 
     def _near(self, vector: Vector, caller: str) -> Sequence[Near]:
         """The nearest requests; reads again without callers that fill the list."""
@@ -65,14 +89,10 @@ class Memory(Policy):
     def nominate(self, order: Order, evidence: _Recalled | None) -> Order:
         if evidence is None:
             return order
-        votes = evidence.votes.within_reach(order.ids, order.k)
-        asked = {*order.ids[:_WINDOW], *votes.used}
-        reported = self.memory.with_outcomes(asked, evidence.caller, without=votes.alone)
-        evidence.votes = votes.with_counts(reported)
-        found, after = order, order.with_scores(fuse_votes(order.scores, evidence.votes))
-        if evidence.own:
-            evidence.own = evidence.own.with_counts({id: count for id, count in reported.items() if count})
-            found = order.with_scores(fuse_votes(order.scores, evidence.own))
+        asked = {*order.ids[:_WINDOW], *evidence.votes.within_reach(order.ids, order.k).used}
+        evidence.complete(order, self.memory.with_outcomes(asked, evidence.caller, without=evidence.votes.alone))
+        after = order.with_scores(fuse_votes(order.scores, evidence.votes))
+        found = order.with_scores(fuse_votes(order.scores, evidence.own)) if evidence.own else order
         places = {id: place for place, id in enumerate(found.ids)}
         evidence.beyond = {id: n for id in after.ids[: order.k] if (n := places.get(id, len(places)) + 1 - order.k) > 0}
         return after
@@ -80,23 +100,21 @@ class Memory(Policy):
     def shift(
         self, candidates: Sequence[Candidate], evidence: _Recalled | None, ask: Ask, scoring: Scoring
     ) -> Sequence[Candidate]:
-        if evidence is None:
+        recalled = evidence and evidence.awake({each.id: each.profile for each in candidates})
+        if not recalled:
             return candidates
-        votes, audiences = evidence.votes, ask.admitted.audiences
+        votes, audiences = recalled.votes, ask.admitted.audiences
         mixed = {each.id: scoring.scale.mix(each.bm25, each.cosine, each.pairs) for each in candidates}
         mixtures = {id: mixture for id, mixture in mixed.items() if mixture is not None}
-        moved, alone = shifts(mixtures, votes), shifts(mixtures, evidence.own) if evidence.own else {}
-        replaced = {each.id for each in candidates if votes.are_on_another_text(each.profile)}
+        moved, alone = shifts(mixtures, votes), shifts(mixtures, recalled.own) if recalled.own else {}
         return [
             replace(
                 each,
                 shift=each.shift + moved.get(each.id, 0.0),
-                alone=-math.inf if each.id in evidence.beyond else each.alone + alone.get(each.id, 0.0),
-                rise=votes.rise_of(each.id) - evidence.beyond.get(each.id, 0),
+                alone=-math.inf if each.id in recalled.beyond else each.alone + alone.get(each.id, 0.0),
+                rise=votes.rise_of(each.id) - recalled.beyond.get(each.id, 0),
                 used_for=votes.used_for(each.id, audiences),
             )
-            if each.id not in replaced
-            else each
             for each in candidates
         ]
 

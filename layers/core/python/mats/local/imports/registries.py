@@ -21,6 +21,7 @@ Values = Iterator[tuple[Location, Json | MappedValue | Invalid]]
 
 _SERVERS, _CATALOG = "/v0.1/servers", "/.well-known/ard.json"
 _PAGE, _MAX_S = 100, 900.0
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # Before any registry, and far from the first time there is
 _OVERLAP = timedelta(minutes=10)
 """Asked for again at the next sync, for changes that the registry shows later than their time."""
 
@@ -93,7 +94,7 @@ class McpRegistry:
                 time = datetime.fromisoformat(text)
             except ValueError:
                 continue
-            time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+            time = max(_EARLIEST, time.replace(tzinfo=UTC) if time.tzinfo is None else time)
             self._newest = max(time, self._newest or time)
 
 

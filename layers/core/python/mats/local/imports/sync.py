@@ -61,7 +61,7 @@ class SourceSync:
     target: SyncTarget
     book: SourceBook
     name: str
-    first: bool = False  # True if the source was never synced
+    first: bool = False  # True if no sync of the source was tried before
     trust: TrustBook | None = None
     """The trust that keeps a source from writing and owning entries; None: it may write all."""
     namespace: str = ""  # The one that it is bound to
@@ -291,7 +291,7 @@ class Sync:
         """
         name, before = state.source.name, state.run
         bound = state.source.namespace
-        sync = SourceSync(self.target, self.book, name, not before.succeeded, self.trust, bound)
+        sync = SourceSync(self.target, self.book, name, not before.tried, self.trust, bound)
         importer, tried = Importer(sync, reserved=sync.find_reserved), self.clock.now()
         resumes = before.succeeded and before.namespace == bound and not full
         since = before.cursor if resumes else ""
