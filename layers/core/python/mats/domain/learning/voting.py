@@ -60,6 +60,7 @@ class Votes:
     passed_over: Mapping[Id, float]
     near: Sequence[Near]
     reported: Set[Id] = frozenset()  # The capabilities with an outcome that counts for the caller, on whatever request
+    certain: Set[Id] = frozenset()  # Those of them that the caller itself used, or an operator confirmed
     rises: Mapping[Id, int] = field(default_factory=dict)
     """By how many places a capability may rise that others alone used for such a request."""
     claimed: Set[Id] = frozenset()  # Used for such a request, but with hardly any of the votes, and by others only
@@ -91,8 +92,8 @@ class Votes:
 
     def with_counts(self, outcomes: Mapping[Id, int]) -> "Votes":
         """These, with how many of the caller's own or confirmed requests used each capability with outcomes."""
-        repeated = frozenset(id for id, sure in outcomes.items() if sure > 1)
-        return replace(self, reported=frozenset(outcomes), repeated=repeated)
+        sure, repeated = (frozenset(id for id, count in outcomes.items() if count >= least) for least in (1, 2))
+        return replace(self, reported=frozenset(outcomes), certain=sure, repeated=repeated)
 
     def within_reach(self, found: Sequence[Id], k: int) -> "Votes":
         """The votes without capabilities that only other callers used and that rank low or were not retrieved."""
@@ -220,9 +221,13 @@ def _sums(said: Sequence[tuple[_Credits, float]], shares: Mapping[tuple[str, Id]
 
 
 def fuse_votes(fused: Mapping[Id, float], votes: Votes) -> dict[Id, float]:
-    """First-stage scores with the votes added; capabilities that only the memory names are added."""
+    """First-stage scores with the votes added; capabilities that only the memory names are added.
+
+    What was used for other requests loses: by the caller's own word or an operator's, since praise by others, for what
+    it is not asked for here, would put it out of the candidates.
+    """
     scores = dict(fused)
-    for id in votes.with_outcomes - votes.used.keys():
+    for id in votes.certain - votes.used.keys():
         if id in scores:
             scores[id] -= RULE.elsewhere
     for id, used in votes.used.items():
