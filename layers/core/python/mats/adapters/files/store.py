@@ -58,12 +58,8 @@ class Store:
     """The generations under one prefix of a bucket. Every call raises DependencyFailed if the bucket did not answer."""
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
-        self.bucket, self.prefix = bucket, prefix
+        self.bucket, self.prefix, self._head_key = bucket, prefix, f"{prefix}/HEAD"
         self._known: dict[str, int] = {}  # A record of each generation after which the last one is looked for
-
-    @property
-    def _head_key(self) -> str:
-        return f"{self.prefix}/HEAD"
 
     def head(self) -> Head:
         """The current state; that of the newest version if the object was deleted."""

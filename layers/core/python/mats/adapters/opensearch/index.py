@@ -86,7 +86,7 @@ class OpenSearchIndex:
         if not keys:
             return []
         clauses = [*mapping.filter_clauses(admitted), mapping.any_key(keys)]
-        query = {"bool": {"filter": clauses, "should": mapping.by_trust()}}
+        query = {"bool": {"filter": clauses, "should": mapping.BY_TRUST}}
         return self._ids(query, most, sort=["_score", {"id": "asc"}])
 
     def count(self, admitted: Filter) -> int:
@@ -158,11 +158,12 @@ class OpenSearchIndex:
 
     def _count_having(self, admitted: Filter, stems: Iterable[str]) -> Mapping[str, int]:
         """The number of entries that the filter admits whose text has each of these; empty if there is no index."""
-        counts = self._aggregate(mapping.filter_clauses(admitted), {each: mapping.holding(each) for each in stems})
+        wanted = {each: {"filter": {"term": {"text": each}}} for each in stems}
+        counts = self._aggregate(mapping.filter_clauses(admitted), wanted)
         return {each: int(count["doc_count"]) for each, count in counts.items()}
 
     def namespaces(self, admitted: Filter) -> Collection[str]:
-        found = self._aggregate(mapping.filter_clauses(admitted), {"spaces": mapping.all_namespaces()})
+        found = self._aggregate(mapping.filter_clauses(admitted), {"spaces": mapping.ALL_NAMESPACES})
         return mapping.namespaces_in(found["spaces"]) if found else ()
 
     def _aggregate(self, clauses: list[dict[str, Any]], wanted: Mapping[str, Any]) -> Mapping[str, Any]:

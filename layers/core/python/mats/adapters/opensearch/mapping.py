@@ -6,7 +6,8 @@ is that of BM25F with whole weights (Robertson, Zaragoza & Taylor, CIKM 2004), a
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from mats.domain.capability.capability import Id, Kind
@@ -107,11 +108,12 @@ def document(entry: Stored, target: Target) -> dict[str, Any]:
         "rev": profile.rev,
         "findable": True,
         "kind": profile.kind,
-        "namespaces": list(_with_parents(profile.namespace)),
+        # `com.acme.pay` is in `com.acme` and `com`, too
+        "namespaces": list(accumulate(profile.namespace.split("."), "{}.{}".format)),
         "tags": [*profile.filtered_tags, *map(_key_tag, index_keys(profile))],
         "audiences": audiences,
         "encoder": profile.encoder,
-        "text": _repeat_by_weight(lexical_fields(profile)),
+        "text": " ".join(_by_weight(lexical_fields(profile))),
         "profile": profile.model_dump(mode="json", exclude_defaults=True),
     }
     if entry.vector is not None and profile.encoder == target.encoder:
@@ -119,15 +121,10 @@ def document(entry: Stored, target: Target) -> dict[str, Any]:
     return found
 
 
-def _with_parents(namespace: str) -> Sequence[str]:
-    """A namespace and everything above it: `com.acme.pay` is in `com.acme` and `com`, too."""
-    labels = namespace.split(".")
-    return [".".join(labels[:length]) for length in range(1, len(labels) + 1)]
-
-
-def _repeat_by_weight(fields: Mapping[str, str]) -> str:
-    times = {name: round(weight * _TIMES_WEIGHT) for name, weight in FIELD_WEIGHTS.items()}
-    return " ".join(fields[name] for name, count in times.items() for _ in range(count) if fields[name])
+def _by_weight(fields: Mapping[str, str]) -> Iterator[str]:
+    for name, weight in FIELD_WEIGHTS.items():
+        if fields[name]:
+            yield from [fields[name]] * round(weight * _TIMES_WEIGHT)
 
 
 def filter_clauses(wanted: Filter) -> list[dict[str, Any]]:
@@ -189,17 +186,16 @@ def any_key(keys: Collection[str]) -> dict[str, Any]:
     return {"terms": {"tags": sorted(map(_key_tag, keys))}}
 
 
-def by_trust() -> list[dict[str, Any]]:
-    """Clauses that score a capability by its trust."""
-    return [{"constant_score": {"filter": any_key([key]), "boost": worth}} for key, worth in TRUST.items()]
-
-
 def _key_tag(key: str) -> str:
     """A key among the tags; a line break is in no tag of an owner."""
     return f"{key[0]}\n{key[1:]}"
 
 
+BY_TRUST = [{"constant_score": {"filter": any_key([key]), "boost": worth}} for key, worth in TRUST.items()]
+"""Clauses that score a capability by its trust."""
 _SPACES: Mapping[str, Any] = {"terms": {"field": "namespaces", "size": 1_000}}
+ALL_NAMESPACES = {"terms": {"field": "namespaces", "size": 10_000}}
+"""The aggregation that `namespaces_in` reads."""
 
 
 def owners_of(name: str) -> dict[str, Any]:
@@ -229,16 +225,6 @@ def stems_suggested(found: Mapping[str, Any]) -> dict[str, list[str]]:
         word: [each["text"] for one in ones for each in one["options"]] for word, ones in found["suggest"].items()
     }
     return {word: stems for word, stems in options.items() if stems}
-
-
-def holding(stem: str) -> dict[str, Any]:
-    """The aggregation of the entries whose text has a word."""
-    return {"filter": {"term": {"text": stem}}}
-
-
-def all_namespaces() -> dict[str, Any]:
-    """The aggregation that `namespaces_in` reads."""
-    return {"terms": {**_SPACES["terms"], "size": 10_000}}
 
 
 def namespaces_in(found: Mapping[str, Any]) -> frozenset[str]:
