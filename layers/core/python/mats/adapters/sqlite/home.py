@@ -20,18 +20,13 @@ def open_private(path: str | Path, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def make_folder(folder: Path) -> None:
-    """Create a folder that nobody but its owner may use; one that exists stays as it is."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
 def prepare(file: Path) -> None:
     """Create a database's folder and file if they are missing, and withdraw what other users may do with them.
 
     A folder that holds other files, too, stays as it is. Raises OSError: they cannot be created.
     """
     folder = file.parent
-    make_folder(folder)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(open_private(file, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     every = list(folder.iterdir())

@@ -82,8 +82,15 @@ class SqliteOutcomes:
             return [each for each in feedback.outcomes if _add(connection, receipt.query_id, each)]
 
     def of(self, query_id: str) -> ReportedAnswer | None:
+        query = f"SELECT {_COLUMNS}, missing, confirmed FROM reports WHERE query_id = ?"
         with self.database.reading() as connection:
-            return reported_answer(connection, query_id)
+            row = connection.execute(query, (query_id,)).fetchone()
+            outcomes = connection.execute("SELECT id, events FROM outcomes WHERE query_id = ? ORDER BY id", (query_id,))
+            events = {Id(id): frozenset(map(Event, json.loads(listed))) for id, listed in outcomes}
+        if row is None:
+            return None
+        *receipt, missing, confirmed = row
+        return ReportedAnswer(receipt=receipt_of(receipt), events=events, missing=missing, confirmed=bool(confirmed))
 
     def confirm(self, query_id: str, *, confirmed: bool = True) -> bool:
         update = "UPDATE reports SET confirmed = ? WHERE query_id = ?"
@@ -111,22 +118,6 @@ class SqliteOutcomes:
             connection.executemany("DELETE FROM outcomes WHERE query_id = ?", found)
             connection.executemany("DELETE FROM reports WHERE query_id = ?", found)
             return len(found)
-
-
-def reported_answer(connection: sqlite3.Connection, query_id: str) -> ReportedAnswer | None:
-    """The outcomes reported on an answer, as a connection sees them."""
-    query = f"SELECT {_COLUMNS}, missing, confirmed FROM reports WHERE query_id = ?"
-    row = connection.execute(query, (query_id,)).fetchone()
-    if row is None:
-        return None
-    *receipt, missing, confirmed = row
-    outcomes = connection.execute("SELECT id, events FROM outcomes WHERE query_id = ? ORDER BY id", (query_id,))
-    return ReportedAnswer(
-        receipt=receipt_of(receipt),
-        events={Id(id): frozenset(map(Event, json.loads(events))) for id, events in outcomes},
-        missing=missing,
-        confirmed=bool(confirmed),
-    )
 
 
 def _add(connection: sqlite3.Connection, query_id: str, outcome: Outcome) -> bool:

@@ -73,16 +73,12 @@ def _load(connection: sqlite3.Connection, id: Id) -> TaggedItem | None:
     return row and TaggedItem(*row)
 
 
-def _version(connection: sqlite3.Connection, id: Id) -> Version | None:
-    row = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (id,)).fetchone()
-    return row and Version(*row)
-
-
 def register(connection: sqlite3.Connection, announce: Announcer, registration: Registration) -> Placed:
     """Write and announce a registration, unless it is there."""
     id, item = registration.id, registration.item()
     after = version_of(item)
-    placed = place(_version(connection, id), after)
+    before = connection.execute("SELECT kind, digest FROM registry WHERE id = ?", (id,)).fetchone()
+    placed = place(before and Version(*before), after)
     if placed.writes:
         connection.execute(
             "INSERT OR REPLACE INTO registry (id, kind, digest, item) VALUES (?, ?, ?, ?)",
