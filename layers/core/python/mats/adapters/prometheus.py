@@ -1,6 +1,7 @@
 """Metrics in Prometheus' text format. No label has an id, a caller or any text of theirs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -8,7 +9,6 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from mats.domain.errors import DependencyFailed
-from mats.domain.prompts.usage import Usage
 from mats.ports import (
     Answered,
     BatchDelayed,
@@ -115,42 +115,39 @@ class _StateCollector(Collector):
             yield GaugeMetricFamily("mats_state_readable", _READABLE, value=0)
             return
         yield GaugeMetricFamily("mats_state_readable", _READABLE, value=1)
-        capabilities = GaugeMetricFamily(
-            "mats_capabilities", "Registered capabilities by kind and state of their profile.", labels=["kind", "state"]
-        )
-        for (kind, stage), count in state.capabilities.items():
-            capabilities.add_metric([kind, stage], count)
-        yield capabilities
+        help = "Registered capabilities by kind and state of their profile."
+        yield _by_labels(GaugeMetricFamily, "mats_capabilities", help, ["kind", "state"], state.capabilities)
         yield GaugeMetricFamily("mats_capabilities_findable", "Capabilities that a search can find.", state.findable)
         yield GaugeMetricFamily("mats_changes_waiting", "Changes that wait or are being processed.", state.waiting)
         yield GaugeMetricFamily("mats_changes_oldest_seconds", "Age of the first change in the queue.", state.oldest_s)
         yield GaugeMetricFamily("mats_changes_dead", "Changes that failed too often.", state.dead)
-        yield _by_label(GaugeMetricFamily, "mats_sources", "Sources by their latest sync.", "sync", state.sources)
-        known = {"hit": state.vectors.get(True, 0), "miss": state.vectors.get(False, 0)}
+        sources = {(result,): count for result, count in state.sources.items()}
+        yield _by_labels(GaugeMetricFamily, "mats_sources", "Sources by their latest sync.", ["sync"], sources)
+        known = {("hit",): state.vectors.get(True, 0), ("miss",): state.vectors.get(False, 0)}
         help = "Vectors of queries that were wanted, by whether they were in memory."
-        yield _by_label(CounterMetricFamily, "mats_query_vectors", help, "cache", known)
-        yield from _spending(state.usage)
+        yield _by_labels(CounterMetricFamily, "mats_query_vectors", help, ["cache"], known)
+        tokens: dict[tuple[str, str], float] = {}
+        for model, spent in state.usage.items():
+            tokens |= {(model, "input"): spent.input_tokens, (model, "output"): spent.output_tokens}
+        labels = ["model", "direction"]
+        yield _by_labels(CounterMetricFamily, "mats_model_tokens", "Tokens of model calls.", labels, tokens)
+        costs = {(model,): spent.usd for model, spent in state.usage.items() if spent.usd is not None}
+        help = "Cost of model calls; absent without a known price."
+        yield _by_labels(CounterMetricFamily, "mats_model_usd", help, ["model"], costs)
 
 
 _READABLE = "Whether the state of the registry could be read."
 
 
-def _by_label(
-    family: type[GaugeMetricFamily | CounterMetricFamily], name: str, help: str, label: str, values: Mapping[str, float]
+def _by_labels(
+    family: type[GaugeMetricFamily | CounterMetricFamily],
+    name: str,
+    help: str,
+    labels: Sequence[str],
+    counts: Mapping[Any, float],
 ) -> Metric:
-    metric = family(name, help, labels=[label])
-    for value, count in values.items():
-        metric.add_metric([value], count)
+    """A metric with these numbers, each under a tuple of the values of its labels."""
+    metric = family(name, help, labels=labels)
+    for values, count in counts.items():
+        metric.add_metric(values, count)
     return metric
-
-
-def _spending(usage: Mapping[str, Usage]) -> Iterator[Metric]:
-    tokens = CounterMetricFamily("mats_model_tokens", "Tokens of model calls.", labels=["model", "direction"])
-    cost = CounterMetricFamily("mats_model_usd", "Cost of model calls; absent without a known price.", labels=["model"])
-    for model, spent in usage.items():
-        tokens.add_metric([model, "input"], spent.input_tokens)
-        tokens.add_metric([model, "output"], spent.output_tokens)
-        if spent.usd is not None:
-            cost.add_metric([model], spent.usd)
-    yield tokens
-    yield cost
