@@ -64,7 +64,7 @@ class InAws:
 
     def __init__(self, world: World, *, after: int) -> None:
         self.world, self.after, self.sent = world, after, list[Id]()
-        self.stores = SimpleNamespace(profiles=world.profiles, send_changes=self.sent.extend)
+        self.stores = SimpleNamespace(profiles=world.profiles, bus=SimpleNamespace(send_changes=self.sent.extend))
         self.naps = 0
 
     def erase(self, settle):

@@ -17,7 +17,6 @@ from mats.adapters.dynamodb.registry import DynamoCallers, DynamoRegistry, Dynam
 from mats.adapters.dynamodb.tables import Tables
 from mats.bootstrap.models import ConfiguredModels
 from mats.bootstrap.system import Stores, System, observers_of
-from mats.domain.capability.capability import Id
 from mats.domain.profile.profile import Profile
 from mats.domain.search.query import Filter
 from mats.ports import Encoder, Observer, SearchIndex
@@ -124,7 +123,7 @@ class CloudStores(Stores):
         return DynamoOutcomes(Tables(region=settings.region, session=self._session), settings.outcomes_table)
 
     @cached_property
-    def _bus(self) -> "EventBus":
+    def bus(self) -> "EventBus":
         from mats.adapters.eventbridge import EventBus  # noqa: PLC0415 - not for discovery
 
         return EventBus(self._settings.event_bus, region=self._settings.region, session=self._session)
@@ -137,25 +136,15 @@ class CloudStores(Stores):
 
     def announce_rejections(self, rejected: Sequence[Profile]) -> None:
         if self._settings.event_bus:
-            self._bus.announce_rejections(rejected)
-
-    def send_changes(self, ids: Sequence[Id]) -> None:
-        """Put a change of each of these into the event path.
-
-        Raises:
-            DependencyFailed: the bus did not accept all of them.
-        """
-        self._bus.send_changes(ids)
-
-    def send_reports(self, query_ids: Sequence[str]) -> None:
-        """The same for what was reported on these answers."""
-        self._bus.send_reports(query_ids)
+            self.bus.announce_rejections(rejected)
 
     @cached_property
     def spread(self) -> "SpreadChange":
         from mats.usecases.resend import SpreadChange  # noqa: PLC0415 - not for discovery
 
-        return SpreadChange(registry=self.registry, send=self.send_changes, send_rest=self._bus.send_namespace_change)
+        return SpreadChange(
+            registry=self.registry, send=self.bus.send_changes, send_rest=self.bus.send_namespace_change
+        )
 
     def check(self) -> None:
         """Does nothing: each write of a table answers by itself."""
@@ -249,13 +238,10 @@ class FilesStores(CloudStores):
 
         return FilesGenerations(self._store("index"), self._models.encoder_name)
 
-    def compact(self) -> None:
-        self._compact(_COMPACTED)
-
     def tidy(self) -> None:
-        self._compact(1)
+        self.compact(1)
 
-    def _compact(self, least: int) -> None:
+    def compact(self, least: int = _COMPACTED) -> None:
         self.generations.compact(least=least)
         if self.memory:
             self.memory.compact(least=least)
@@ -284,7 +270,7 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
         trust=stores.trust,
         profiles=stores.profiles,
         maker=system.profile_maker,
-        send=stores.send_changes,
+        send=stores.bus.send_changes,
     )
     return Maintenance(
         reconcile=replace(system.reconcile, enrich=resend),
@@ -295,7 +281,7 @@ def maintenance_of(system: CloudSystem) -> "Maintenance":
         tidy=stores.tidy,
         compact=stores.compact,
         outcomes=stores.outcomes if stores.memory else None,
-        send_reports=stores.send_reports,
+        send_reports=stores.bus.send_reports,
     )
 
 

@@ -187,21 +187,17 @@ def load_encoder(settings: Settings, models: "Bedrock | None" = None) -> Encoder
         return (models or bedrock(settings)).encoder(settings.encoder)
     cache = settings.cache or user_cache()
     try:
-        return _load_local(settings.encoder, cache)
+        if settings.encoder == MULTILINGUAL:
+            from mats.adapters.encoder.multilingual import MultilingualEncoder  # noqa: PLC0415 - onnxruntime, as below
+
+            return MultilingualEncoder.load(cache=cache)
+        from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
+
+        return LocalEncoder.load(settings.encoder, cache=cache)
     except OSError as error:
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or error
         message = f"the encoder's files cannot be kept in {cache} ({reason}): name a folder for them with MATS_CACHE"
         raise DependencyFailed(message) from error
-
-
-def _load_local(encoder: str, cache: Path) -> Encoder:
-    if encoder == MULTILINGUAL:
-        from mats.adapters.encoder.multilingual import MultilingualEncoder  # noqa: PLC0415 - onnxruntime, as below
-
-        return MultilingualEncoder.load(cache=cache)
-    from mats.adapters.encoder.local import LocalEncoder  # noqa: PLC0415 - onnxruntime, for commands that encode
-
-    return LocalEncoder.load(encoder, cache=cache)
 
 
 def user_cache() -> Path:

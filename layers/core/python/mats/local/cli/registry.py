@@ -468,7 +468,7 @@ def erase_of(system: AnySystem, *, sleep: Callable[[float], None] = time.sleep) 
 
 
 def _settle_in_aws(stores: "CloudStores", id: Id, sleep: Callable[[float], None]) -> None:
-    stores.send_changes([id])
+    stores.bus.send_changes([id])
     for _ in range(int(_WAIT_S / _POLL_S)):
         kept = stores.profiles.get([id]).get(id)
         if kept is None or (kept.profile.status is Status.DELETED and kept.profile.indexed_rev == kept.profile.rev):
