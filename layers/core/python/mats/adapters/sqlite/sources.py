@@ -38,10 +38,13 @@ class SqliteSources:
             return connection.execute("DELETE FROM sources WHERE name = ?", (name,)).rowcount > 0
 
     def all(self) -> Sequence[SourceState]:
-        return [
-            SourceState(parse_source(definition), SourceRun(**json.loads(outcome or "{}")), entries, gone)
-            for definition, outcome, entries, gone in self.database.rows(_STATES, (self.target,))
-        ]
+        states = []
+        for definition, outcome, entries, gone in self.database.rows(_STATES, (self.target,)):
+            given = json.loads(definition)
+            fields = {**given, "kind": SourceKind(given["kind"]), "location": tuple(given["location"])}
+            run = SourceRun(**json.loads(outcome or "{}"))
+            states.append(SourceState(TrackedSource(**fields), run, entries, gone))
+        return states
 
     def entries(self, name: str) -> Mapping[Id, TrackedEntry]:
         rows = self.database.rows(
@@ -79,8 +82,3 @@ class SqliteSources:
         with self.database.writing() as connection:
             outcome = json.dumps(asdict(run), ensure_ascii=False)
             connection.execute("INSERT OR REPLACE INTO source_runs VALUES (?, ?, ?)", (self.target, name, outcome))
-
-
-def parse_source(definition: str) -> TrackedSource:
-    given = json.loads(definition)
-    return TrackedSource(**{**given, "kind": SourceKind(given["kind"]), "location": tuple(given["location"])})
