@@ -162,6 +162,7 @@ def test_a_vector_of_another_encoder_is_compared_with_none(index: SearchIndex):
     ours, theirs = entry("ours", "words"), entry("theirs", "words")
     index.put([ours, replace(theirs, profile=theirs.profile.model_copy(update={"encoder": "another"}))])
     assert neural(index, "words") == ["ours"]
+    assert sorted(lexical(index, "words")) == ["ours", "theirs"]
 
 
 def test_a_newer_revision_replaces_text_vector_and_attributes(index: SearchIndex):

@@ -2,13 +2,12 @@
 
 from mats.adapters.sqlite.database import Database
 from mats.adapters.sqlite.index import SqliteIndex
-from mats.domain.search.query import Filter
-from tests.contract.test_index import ENCODER, entry, lexical, neural, tombstone
+from tests.contract.test_index import entry, lexical, neural, tombstone
 
 
-def encoded(name: str, text: str, *, rev: int = 1, encoder: str = "ours"):
-    made = entry(name, text, rev=rev)
-    return type(made)(made.profile.model_copy(update={"encoder": encoder}), made.vector)
+def encoded(name: str, text: str):
+    made = entry(name, text)
+    return type(made)(made.profile.model_copy(update={"encoder": "ours"}), made.vector)
 
 
 def test_writes_of_one_process_are_found_by_the_other(database: Database):
@@ -50,14 +49,6 @@ def test_a_purge_of_the_latest_change_is_read_once(database: Database):
     with database.writing() as connection:
         connection.execute("UPDATE lexical SET terms = x''")
     assert lexical(other, "words") == ["a", "b"]
-
-
-def test_vectors_of_another_encoder_are_left_out_and_their_words_are_not(database: Database):
-    index = SqliteIndex(database, encoder="ours")
-    index.put([encoded("a", "red words"), encoded("b", "red words", encoder="theirs")])
-    assert neural(index, "red words") == ["a"]
-    assert lexical(index, "red") == ["a", "b"]
-    assert max(index.neural(ENCODER.encode_query("red"), Filter(), depth=5).values()) > 0
 
 
 def test_terms_by_another_rule_are_written_again(database: Database):

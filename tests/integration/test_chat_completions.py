@@ -250,7 +250,6 @@ def test_thoughts_before_the_reply_are_left_out(server):
         ({"llm_url": "ftp://models.example"}, "https"),
         ({"llm_model": ""}, "MATS_LLM_MODEL"),
         ({"bedrock": True}, "exclude"),
-        ({"llm_key": "two words"}, "MATS_LLM_KEY"),
         ({"llm_output": "xml"}, "MATS_LLM_OUTPUT"),
         ({"rerank_ms": 5}, "MATS_RERANK_MS"),
     ],
