@@ -109,7 +109,7 @@ class Database(Readable):
 
     def verify(self) -> None:
         """Read every page. Raises StorageUnusable: one is damaged, which a search may not meet for long."""
-        if [*self.rows("PRAGMA quick_check(1)")] != [("ok",)]:
+        if self.rows("PRAGMA quick_check(1)") != [("ok",)]:
             raise StorageUnusable(_DAMAGED.format(self.path))
 
     @contextmanager
