@@ -12,6 +12,7 @@ from typing import Any
 
 from mats.adapters.clock import FOR_EVER, Retention
 from mats.adapters.dynamodb.tables import to_row
+from mats.adapters.threads import CallersThread
 from mats.domain.capability.capability import Id, parts
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import DependencyFailed, PreconditionFailed
@@ -363,16 +364,8 @@ def raising(error: Exception) -> Callable[..., Any]:
     return call
 
 
-class AtOnce(Executor):
-    """Runs what is submitted there and then."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+AtOnce = CallersThread
+"""Runs what is submitted there and then."""
 
 
 class Never(Executor):
