@@ -7,7 +7,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from mats.adapters.aws import call, client, open_connection
+from mats.adapters.aws import call, client
 
 T = TypeVar("T")
 
@@ -36,10 +36,6 @@ class Bucket:
         """Make the client, with options (region and session) and errors of `aws.client`; makes no call."""
         self.name = name
         self._client = client("s3", timeout_s=timeout_s, attempts=attempts, connections=CONNECTIONS, **options)
-
-    def open_connection(self) -> None:
-        """Connect, so that the next call need not."""
-        open_connection(self._client)
 
     def load(self, key: str, **version: str) -> Blob | None:
         """An object; None if there is none."""
