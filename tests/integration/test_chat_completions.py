@@ -250,8 +250,6 @@ def test_thoughts_before_the_reply_are_left_out(server):
         ({"llm_url": "ftp://models.example"}, "https"),
         ({"llm_model": ""}, "MATS_LLM_MODEL"),
         ({"bedrock": True}, "exclude"),
-        ({"llm_output": "xml"}, "MATS_LLM_OUTPUT"),
-        ({"rerank_ms": 5}, "MATS_RERANK_MS"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(changes, part):

@@ -147,6 +147,7 @@ def test_an_environment_is_read_by_kind():
         ({"MATS_K": ""}, "MATS_K must be a whole number, not ''"),
         ({"MATS_LOG_QUERIES": "never"}, "MATS_LOG_QUERIES must be text or hash, not 'never'"),
         ({"MATS_OUTCOME_DAYS": "-1"}, "MATS_OUTCOME_DAYS must be from 0 to 3650, not -1"),
+        ({"MATS_LLM_OUTPUT": "xml"}, "MATS_LLM_OUTPUT must be auto or tool or schema or json or text, not 'xml'"),
         ({"MATS_LLM_KEY": "two words"}, "MATS_LLM_KEY must be one word of ASCII"),
     ],
 )

@@ -28,6 +28,7 @@ from tests.fakes import FakeClock, FakeEncoder
 
 TABLES = {"registry_table": "registry", "trust_table": "trust", "profiles_table": "profiles"}
 NOWHERE = "https://search.invalid"
+ON_BEDROCK = Settings(index_endpoint=NOWHERE, encoder=f"{TITAN}:0", bedrock=True, region="us-east-1", **TABLES)
 
 
 @pytest.fixture
@@ -83,13 +84,10 @@ def test_settings_with_an_endpoint_open_the_system_in_aws_and_ask_nobody(offline
 
 
 def test_wiring_with_models_on_bedrock_asks_nobody(offline):
-    settings = Settings(
-        index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
-    )
-    application = bootstrap.open_system(settings).application
+    application = bootstrap.open_system(ON_BEDROCK).application
     assert application.discover.encoder is not None
     assert application.discover.rerank.reranker is not None
-    assert bootstrap.change_processor(settings).enrich.maker.writer is not None
+    assert bootstrap.change_processor(ON_BEDROCK).enrich.maker.writer is not None
 
 
 def test_enrichment_without_tables_says_which_variables_are_missing(offline):
@@ -198,11 +196,8 @@ def test_an_encoder_whose_name_begins_with_a_fitted_one_has_no_constants_of_its_
 
 
 def test_an_answer_names_the_constants_of_another_encoder(offline):
-    settings = Settings(
-        index_endpoint=NOWHERE, encoder="amazon.titan-embed-text-v2:0", bedrock=True, region="us-east-1", **TABLES
-    )
     fitted = load_calibration("opensearch-1", "amazon.titan-embed-text-v2:0-1024").source
-    assert bootstrap.open_system(settings).discover.calibration == fitted
+    assert bootstrap.open_system(ON_BEDROCK).discover.calibration == fitted
     assert bootstrap.open_system(in_aws()).discover.calibration == CalibrationSource(
         name="opensearch-1/none", fitted=True
     )
