@@ -163,7 +163,7 @@ def test_every_refusal_is_an_error_with_its_code_whatever_was_asked(store, recor
 
 @pytest.mark.parametrize(("act", "timeout_s"), [(Stall(60), 0.05), (Cut(), 5)], ids=["stalled", "cut"])
 def test_no_answer_is_an_error_whatever_was_asked(store, recorder, act, timeout_s, monkeypatch):
-    for longer in ("domain.WRITE_S", "domain._MERGE_S", "index._PATIENT_S"):
+    for longer in ("domain.WRITE_S", "index._PATIENT_S"):
         monkeypatch.setattr(f"mats.adapters.opensearch.{longer}", timeout_s)
     recorder.play = every(act)
     client = store.open(recorder.url(store.service), timeout_s)

@@ -22,7 +22,6 @@ T = TypeVar("T")
 _READ_S = 0.6
 _CONNECTIONS = 64
 WRITE_S = 30
-_MERGE_S = 1_800
 _GONE, _CONFLICT, _FULL = 404, 409, 429
 
 
@@ -154,16 +153,12 @@ class Domain:
         """Make every write visible to searches."""
         self._call(lambda: self._client.indices.refresh(index=index))
 
-    def merge(self, index: str, *, wait: bool = True) -> None:
-        """Force-merge an index to one segment: searches are faster until much of it is rewritten.
+    def merge(self, index: str) -> None:
+        """Begin to force-merge an index to one segment: searches are faster until much of it is rewritten.
 
-        A managed domain ends a request after minutes; without `wait`, the merge continues in the background.
+        A managed domain ends a request after minutes, so the merge goes on in the background.
         """
-        params = {
-            "request_timeout": _timeout(_MERGE_S if wait else WRITE_S),
-            "max_num_segments": 1,
-            "wait_for_completion": str(wait).lower(),
-        }
+        params = {"max_num_segments": 1, "wait_for_completion": "false"}
         self._call(lambda: self._client.indices.forcemerge(index=index, params=params))
 
     def behind(self, alias: str) -> list[str]:

@@ -89,7 +89,7 @@ class OpenSearchGenerations:
         """Switch the alias. The filled index is merged to one segment soon: docs/decisions/0012."""
         self.domain.refresh(target.name)
         self.domain.point(ALIAS, target.name)
-        self.domain.merge(target.name, wait=False)
+        self.domain.merge(target.name)
         done = target._replace(filling=False)
         self.targets.change(lambda there: [done if each.name == done.name else each for each in there])
 
