@@ -27,7 +27,7 @@ from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpStdio, values_of
 from mats.domain.protocols.openapi import HttpCall, media_type_of
 from mats.domain.protocols.openapi_document import FORM, MULTIPART
-from mats.domain.protocols.protocol import text_at
+from mats.domain.protocols.values import text_at
 from mats.domain.text.fence import spell_out
 
 if TYPE_CHECKING:

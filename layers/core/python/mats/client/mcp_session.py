@@ -40,7 +40,7 @@ from pydantic import ValidationError
 from mats.client.bounded_http import HEADERS, BoundedTransport, timeout_reason
 from mats.domain.errors import DependencyFailed
 from mats.domain.protocols.addresses import Unfetchable
-from mats.domain.protocols.protocol import Json, objects
+from mats.domain.protocols.values import Json, objects
 from mats.domain.text.words import clean, clip
 
 MAX_BYTES = 20_000_000  # Limit of all that a server sends: of a process, on standard output and on standard error each

@@ -21,9 +21,9 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
 from mats.domain.protocols.authentication import TOKEN, AuthScheme, secrets_of, variable_of
+from mats.domain.protocols.namespaces import namespace_of_url
 from mats.domain.protocols.openapi import HttpCall, Parameter, is_json, media_type_of
 from mats.domain.protocols.openapi_document import FORM, JSON, MULTIPART
-from mats.domain.protocols.protocol import namespace_of_url
 from mats.domain.text.redaction import names_secret
 
 _NOT_OWNERS = re.compile(

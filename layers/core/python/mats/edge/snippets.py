@@ -23,9 +23,10 @@ from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.authentication import TOKEN, is_basic, secrets_of, variable_of
 from mats.domain.protocols.catalogue import Invocation, from_text
 from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio, values_of
+from mats.domain.protocols.namespaces import namespace_of_url
 from mats.domain.protocols.openapi import HttpCall, media_type_of
 from mats.domain.protocols.openapi_document import FORM, MULTIPART
-from mats.domain.protocols.protocol import mapping_at, namespace_of_url, value_at
+from mats.domain.protocols.values import mapping_at, value_at
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 from mats.edge.schema import Capability
 

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mats.domain.errors import CapabilityError
-from mats.domain.protocols.protocol import is_ip
+from mats.domain.protocols.namespaces import is_ip
 from mats.edge import http
 from mats.edge.route import Route, TokenScope
 from mats.local.tokens import Token, TokenBook

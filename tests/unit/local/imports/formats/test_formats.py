@@ -15,15 +15,14 @@ from mats.domain.profile.profile import profile_of
 from mats.domain.protocols import openapi, openapi_document
 from mats.domain.protocols.catalogue import PROTOCOLS, SEARCHED, from_text, invocation_of, searchable_part, to_text
 from mats.domain.protocols.descriptors import FORMAT
-from mats.domain.protocols.protocol import (
-    MappedValue,
-    Source,
+from mats.domain.protocols.namespaces import (
     join_labels,
     label_of_title,
     namespace_of_domain,
     namespace_of_url,
     to_label,
 )
+from mats.domain.protocols.protocol import MappedValue, Source
 from mats.domain.protocols.references import References, Unresolved
 from mats.edge.ard.entries import AGENT_CARD, SERVER_CARD, media_type
 from mats.local.imports.decoding import decode

@@ -17,7 +17,7 @@ from mats.adapters.bounded import read_bounded
 from mats.adapters.llm import MALFORMED, MAX_BYTES, Meter, ModelReply, Question, ToolCall
 from mats.domain.errors import DependencyFailed, ModelRefused
 from mats.domain.prompts.usage import Usage
-from mats.domain.protocols.protocol import objects, value_at
+from mats.domain.protocols.values import objects, value_at
 from mats.domain.text.words import clip
 from mats.ports import Labels
 

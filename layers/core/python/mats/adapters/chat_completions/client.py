@@ -17,7 +17,7 @@ from mats.adapters.bounded import read_bounded
 from mats.adapters.chat_completions.form import Form, Output, parse_answer, request_of
 from mats.adapters.llm import MAX_BYTES, LanguageModels, Meter, ModelReply, Question
 from mats.domain.errors import DependencyFailed, ModelRefused, NotPermitted, OutOfTime
-from mats.domain.protocols.protocol import value_at
+from mats.domain.protocols.values import value_at
 from mats.domain.text.words import clip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mats.adapters.llm import FILTERED, MAX_TOKENS, ModelReply, Question, ToolCall
 from mats.domain.prompts.usage import Usage
-from mats.domain.protocols.protocol import value_at
+from mats.domain.protocols.values import value_at
 
 
 class Output(StrEnum):

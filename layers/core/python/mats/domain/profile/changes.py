@@ -19,7 +19,7 @@ from mats.domain.profile.index_fields import embedded_text
 from mats.domain.profile.origin import fingerprint
 from mats.domain.profile.profile import Contract, Profile, profile_of
 from mats.domain.protocols.descriptors import DESTROYS, READS, SAFE
-from mats.domain.protocols.protocol import mapping_at, texts, value_at
+from mats.domain.protocols.values import mapping_at, texts, value_at
 from mats.domain.text.fence import encode_json, size, truncate_json, visible
 from mats.domain.text.words import clip, content_words, stem, stems
 

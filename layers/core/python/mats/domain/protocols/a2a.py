@@ -9,22 +9,9 @@ from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import A2A, FORMAT, has_tag, plain_text_at
-from mats.domain.protocols.protocol import (
-    Call,
-    Facts,
-    Format,
-    ItemDraft,
-    Json,
-    MappedValue,
-    Protocol,
-    Source,
-    map_each,
-    namespace_of_url,
-    objects,
-    text_at,
-    to_camel_case,
-    value_at,
-)
+from mats.domain.protocols.namespaces import namespace_of_url
+from mats.domain.protocols.protocol import Call, Facts, Format, ItemDraft, MappedValue, Protocol, Source, map_each
+from mats.domain.protocols.values import Json, objects, text_at, to_camel_case, value_at
 from mats.domain.text.redaction import placeholders, redact_url
 
 _CARD = "a2a-agent-card"

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field
 
-from mats.domain.protocols.protocol import Compact, mapping_at, objects
+from mats.domain.protocols.protocol import Compact
+from mats.domain.protocols.values import mapping_at, objects
 from mats.domain.text.redaction import is_plain, names_secret
 
 _MAX_NAME, _MAX_SCHEMES = 100, 20

@@ -7,22 +7,9 @@ from typing import Any, Literal
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FORMAT
-from mats.domain.protocols.protocol import (
-    Call,
-    Facts,
-    Format,
-    ItemDraft,
-    Json,
-    MappedValue,
-    Protocol,
-    Source,
-    join_labels,
-    map_each,
-    objects,
-    text_at,
-    texts,
-    to_label,
-)
+from mats.domain.protocols.namespaces import join_labels, to_label
+from mats.domain.protocols.protocol import Call, Facts, Format, ItemDraft, MappedValue, Protocol, Source, map_each
+from mats.domain.protocols.values import Json, objects, text_at, texts
 
 _MODEL, _PROFILE = "bedrock-model", "bedrock-inference-profile"
 _LISTS = ("modelSummaries", "inferenceProfileSummaries")

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 from mats.domain.capability.registration import Registration
-from mats.domain.protocols.protocol import mapping_at
 from mats.domain.protocols.references import References
+from mats.domain.protocols.values import mapping_at
 from mats.domain.text.redaction import is_plain
 
 FORMAT = "format"  # The entry that names the format of an imported descriptor

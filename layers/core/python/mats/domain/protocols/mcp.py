@@ -23,26 +23,18 @@ from mats.domain.protocols.mcp_server import (
     server_entry,
     server_of,
 )
+from mats.domain.protocols.namespaces import join_labels, namespace_of_domain, namespace_of_url, to_label
 from mats.domain.protocols.protocol import (
     Format,
     ItemDraft,
-    Json,
     MappedValue,
     Protocol,
     Source,
-    first_of,
     id_of_item,
-    join_labels,
     map_each,
-    mapping_at,
-    namespace_of_domain,
-    namespace_of_url,
-    objects,
     rejection,
-    text_at,
-    to_label,
-    value_at,
 )
+from mats.domain.protocols.values import Json, first_of, mapping_at, objects, text_at, value_at
 from mats.domain.text.redaction import name_variables
 
 REGISTRY_META = "io.modelcontextprotocol.registry/official"

@@ -13,7 +13,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from mats.domain.protocols.authentication import AuthScheme, auth_from_list, auth_of_headers, is_secret
-from mats.domain.protocols.protocol import Call, Compact, Facts, mapping_at, objects, text_at, to_camel_case, value_at
+from mats.domain.protocols.protocol import Call, Compact, Facts
+from mats.domain.protocols.values import mapping_at, objects, text_at, to_camel_case, value_at
 from mats.domain.text import redaction
 
 Transport = Literal["streamable-http", "sse"]

@@ -15,6 +15,7 @@ from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
+from mats.domain.protocols.namespaces import join_labels, label_of_title, namespace_of_url
 from mats.domain.protocols.openapi_document import (
     FORM,
     JSON,
@@ -35,22 +36,13 @@ from mats.domain.protocols.protocol import (
     Facts,
     Format,
     ItemDraft,
-    Json,
     MappedValue,
     Protocol,
     Source,
-    entries,
-    join_labels,
-    label_of_title,
-    mapping_at,
-    namespace_of_url,
-    objects,
     rejection,
-    text_at,
-    texts,
-    value_at,
 )
 from mats.domain.protocols.references import References, Unresolved
+from mats.domain.protocols.values import Json, entries, mapping_at, objects, text_at, texts, value_at
 from mats.domain.text.fence import visible
 from mats.domain.text.redaction import is_plain, placeholders, redact_url
 from mats.domain.text.words import word_set

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
-from mats.domain.protocols.protocol import Json, entries, mapping_at, text_at, value_at
 from mats.domain.protocols.references import References
+from mats.domain.protocols.values import Json, entries, mapping_at, text_at, value_at
 from mats.domain.text.redaction import is_plain
 from mats.domain.text.words import plain, sentences
 

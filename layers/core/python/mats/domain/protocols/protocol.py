@@ -1,24 +1,16 @@
-"""The elements of a protocol: formats of documents, drafts of registrations from them, and access to JSON values."""
+"""The elements of a protocol: formats of documents, drafts of registrations from them, and calls."""
 
-import hashlib
-import ipaddress
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
-from pydantic.alias_generators import to_camel
 
 from mats.domain.capability.capability import Kind, capability_id
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault, RegistrationInvalid
+from mats.domain.protocols.values import Json, entries, text_at
 from mats.domain.text.fence import find_hidden, visible
-from mats.domain.text.words import word_set
-
-Json: TypeAlias = Any  # A JSON value
 
 _MAX_ENTRIES = 100
 _MAX_TEXT = {
@@ -31,24 +23,6 @@ _TITLED = frozenset({Kind.AGENT, Kind.SKILL})
 _UNKNOWN_OWNER = Fault("namespace", "the document does not name its owner: give --namespace, such as com.acme")
 
 EMPTY = Fault("description", "is empty: nothing is said of it, and it has no inputs")
-
-_SHARED = {
-    "github.com": "io.github", "raw.githubusercontent.com": "io.github", "gist.githubusercontent.com": "io.github",
-    "gitlab.com": "com.gitlab", "bitbucket.org": "org.bitbucket",
-    "huggingface.co": "co.huggingface", "codeberg.org": "org.codeberg",
-}  # fmt: skip
-"""Hosts shared by many owners: the first part of the path names the owner."""
-_SCHEMES = ("http", "https", "ws", "wss", "grpc")
-_LONGEST_LABEL, _LONGEST = 63, 200
-_MOST_WORDS = 3
-_TITLE_NOISE = word_set(
-    "a an the and for of to with official public open openapi swagger api apis rest restful http https json "
-    "web spec specs specification definition definitions documentation docs reference service services extension "
-    "extensions version inc llc gmbh ltd"
-)
-"""Words of titles that tell no API from another."""
-_LOCAL_NAMES = word_set("localhost local localdomain internal lan home arpa invalid")
-"""Last labels of host names that are not global."""
 
 
 class Source(NamedTuple):
@@ -236,126 +210,3 @@ def map_each(where: str, values: object, source: Source, one: MapObject, *, what
             yield one(place, value, source)
         else:
             yield rejection(place, f"must be an object: one of the {what}")
-
-
-def first_of(value: Json) -> Json:
-    """The first entry of a list; any other value itself."""
-    return value[0] if isinstance(value, list) and value else value
-
-
-def value_at(value: object, *path: str) -> Any:
-    """The value at a path of keys; None if there is none."""
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def mapping_at(value: object, *path: str) -> Mapping[str, Any]:
-    """The object at a path of keys; empty for anything else."""
-    found = value_at(value, *path)
-    return found if isinstance(found, Mapping) else {}
-
-
-def text_at(value: object, *path: str) -> str:
-    """The text at a path of keys, trimmed, or a number as text; empty for anything else."""
-    found = value_at(value, *path)
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return str(found)
-    return found.strip() if isinstance(found, str) else ""
-
-
-_KEYED = word_set("variables securityschemes security schemes scopes params metadata _meta")
-"""Attributes, in lower case, whose objects have names of their own as keys."""
-
-
-def to_camel_case(value: Json, *, is_keyed: bool = False) -> Json:
-    """A value with the names of attributes as JSON has them, where Python or an old schema has `is_required`, `in_`."""
-    if isinstance(value, list):
-        return [to_camel_case(each, is_keyed=is_keyed) for each in value]
-    if not isinstance(value, Mapping):
-        return value
-    named = [(key if is_keyed or "_" not in key else to_camel(key).rstrip("_"), each) for key, each in value.items()]
-    return {key: to_camel_case(each, is_keyed=not is_keyed and key.lower() in _KEYED) for key, each in named}
-
-
-def entries(value: object) -> list[Any]:
-    """The entries of a list; none of any other value."""
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def texts(value: object) -> list[str]:
-    """The texts in a list; empty for anything else."""
-    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list | tuple) else []
-
-
-def objects(value: object) -> Sequence[Mapping[str, Any]]:
-    """The objects in a list; empty for anything else."""
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []
-
-
-def to_label(text: str) -> str:
-    """A text as a label of a namespace: a-z, 0-9 and `-`; a hash where no letter is left; empty for an empty text."""
-    label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    if len(label) > _LONGEST_LABEL or (text.strip() and not label):
-        mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:10]
-        return f"{label[: _LONGEST_LABEL - 11]}-{mark}".lstrip("-")
-    return label
-
-
-def label_of_title(title: str, home: str) -> str:
-    """The words of a title that distinguish an API from others of its host, at most three; empty if it adds none.
-
-    `The official Claims API (v2)` becomes `claims`; of the home `com.acme.claims` it becomes empty.
-    """
-    known = _TITLE_NOISE.union(re.split(r"[.-]", home))
-    words = re.findall(r"[a-z0-9]+", re.sub(r"['’]s\b", "", title.lower()))
-    telling = [word for word in words if word not in known and not re.fullmatch(r"v?[0-9]+", word)]
-    return to_label(" ".join(telling[:_MOST_WORDS])) if words else to_label(title)
-
-
-def namespace_of_domain(text: str) -> str:
-    """A reverse-domain name as a namespace: `io.github.Someone` becomes `io.github.someone`."""
-    return join_labels(to_label(part) for part in text.split("."))
-
-
-def join_labels(labels: Iterable[str]) -> str:
-    """Join labels that are not empty, truncated to the longest namespace."""
-    return ".".join(part for part in labels if part)[:_LONGEST].rstrip(".-")
-
-
-def namespace_of_url(*urls: str) -> str:
-    """The namespace of the first address with a global host: its host reversed; empty if there is none."""
-    return next((namespace for url in urls if (namespace := _namespace_of(url))), "")
-
-
-def _namespace_of(url: str) -> str:
-    try:
-        parts = urlsplit(url.strip())
-        host = (parts.hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-    is_address = is_ip(host) or re.fullmatch(r"[0-9.]+", host)
-    is_global = "." in host and not is_address and host.rpartition(".")[2] not in _LOCAL_NAMES
-    if parts.scheme.lower() not in _SCHEMES or not is_global:
-        return ""
-    host = host.removeprefix("www.")
-    if host in _SHARED:
-        owner = to_label(parts.path.strip("/").partition("/")[0])
-        return f"{_SHARED[host]}.{owner}" if owner else ""
-    return join_labels(_host_label(part) for part in reversed(host.split(".")))
-
-
-def is_ip(text: str) -> bool:
-    """True if a text is an IP address."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _host_label(part: str) -> str:
-    """A label of a host name in punycode, with every other character replaced."""
-    with suppress(UnicodeError):
-        part = part.encode("idna").decode()
-    return re.sub(r"[^a-z0-9-]", "-", part.lower())[:_LONGEST_LABEL]

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from mats.domain.capability.json_schema import KEYWORDS, Copied, copy_schema
 from mats.domain.errors import Invalid
-from mats.domain.protocols.protocol import Json, mapping_at, objects
+from mats.domain.protocols.values import Json, mapping_at, objects
 
 _MAX_CHAIN = 16
 _PER_SCHEMA = 64_000  # Bytes of one schema; models cannot fill in a larger one

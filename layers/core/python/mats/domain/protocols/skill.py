@@ -7,22 +7,9 @@ from typing import Any, Literal
 from mats.domain.capability.capability import Kind, quote_id
 from mats.domain.capability.registration import Registration
 from mats.domain.protocols.descriptors import FILES, INSTRUCTIONS
-from mats.domain.protocols.protocol import (
-    Call,
-    Facts,
-    Format,
-    ItemDraft,
-    Json,
-    MappedValue,
-    Protocol,
-    Source,
-    mapping_at,
-    namespace_of_url,
-    rejection,
-    text_at,
-    texts,
-    value_at,
-)
+from mats.domain.protocols.namespaces import namespace_of_url
+from mats.domain.protocols.protocol import Call, Facts, Format, ItemDraft, MappedValue, Protocol, Source, rejection
+from mats.domain.protocols.values import Json, mapping_at, text_at, texts, value_at
 from mats.domain.text.redaction import is_plain, redact_url
 
 FILE = "SKILL.md"

@@ -16,7 +16,7 @@ from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
 from mats.domain.profile.profile import Profile
-from mats.domain.protocols.protocol import is_ip
+from mats.domain.protocols.namespaces import is_ip
 from mats.domain.search.query import Filter, Query, QueryText, Scope
 from mats.edge.app import Application
 from mats.edge.ard import entries as ard

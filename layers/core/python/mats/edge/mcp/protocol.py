@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mats import __version__
-from mats.domain.protocols.protocol import mapping_at
+from mats.domain.protocols.values import mapping_at
 from mats.edge.mcp import tools
 from mats.edge.mcp.tools import McpSession
 

@@ -21,7 +21,7 @@ from mats.domain.profile.assignment import namespace_of_pattern, parse_target
 from mats.domain.profile.origin import Placed
 from mats.domain.profile.profile import Cause, Status
 from mats.domain.protocols.catalogue import Invocation, from_text
-from mats.domain.protocols.protocol import mapping_at
+from mats.domain.protocols.values import mapping_at
 from mats.edge.http import local_caller
 from mats.edge.routes import page_of
 from mats.edge.schema import MAX_PAGE, CapabilityPage, ListedCapability, ListParameters

@@ -18,7 +18,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, NotPossible, RequestInvalid
 from mats.domain.protocols.addresses import AddressRefused, Unfetchable
 from mats.domain.protocols.catalogue import from_text
-from mats.domain.protocols.protocol import namespace_of_url
+from mats.domain.protocols.namespaces import namespace_of_url
 from mats.domain.search.shortlist import NEAREST
 from mats.domain.search.signals import Signal
 from mats.domain.search.verdict import Verdict

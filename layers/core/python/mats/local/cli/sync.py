@@ -17,7 +17,7 @@ from mats.domain.profile.changes import ChangeClass, worst
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.mcp import ConfiguredServer
 from mats.domain.protocols.mcp_server import McpStdio, plain_entry, server_of
-from mats.domain.protocols.protocol import join_labels, to_label
+from mats.domain.protocols.namespaces import join_labels, to_label
 from mats.domain.text.redaction import redact_arguments
 from mats.edge.snippets import json_text
 from mats.local.cli import output as ui

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
-from mats.domain.protocols.protocol import Json
+from mats.domain.protocols.values import Json
 
 MAX_BYTES = 20_000_000  # Size of a document; the largest published OpenAPI documents have 12 MB as JSON
 MAX_YAML_BYTES = 8_000_000  # Parsing YAML takes some twenty times as long

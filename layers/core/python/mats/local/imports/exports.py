@@ -15,7 +15,7 @@ from mats.domain.capability.capability import Id
 from mats.domain.errors import Fault, RegistrationInvalid
 from mats.domain.profile.assignment import Assigned, namespace_of_pattern, parse_row, parse_target
 from mats.domain.profile.profile import Profile, parse_profile
-from mats.domain.protocols.protocol import Json, text_at
+from mats.domain.protocols.values import Json, text_at
 
 _TRUST, _HELD = "trust", "held"
 _TRUST_ATTRIBUTES = ("id", *(each.name for each in fields(Assigned)))

@@ -14,7 +14,8 @@ from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
-from mats.domain.protocols.protocol import Json, MappedValue, rejection
+from mats.domain.protocols.protocol import MappedValue, rejection
+from mats.domain.protocols.values import Json
 from mats.local.imports.decoding import MAX_BYTES, Undecodable, decode
 
 MAX_FILES = 20_000  # Maximum of a folder and those below it

@@ -13,7 +13,8 @@ from mats.domain.profile.assignment import NOTHING_ASSIGNED, Assigned, row_keys
 from mats.domain.profile.origin import Placed, fingerprint, version_of
 from mats.domain.profile.profile import Profile
 from mats.domain.profile.sync import content_digest
-from mats.domain.protocols.protocol import EMPTY, Json, MappedValue, Source, id_of_item, value_at
+from mats.domain.protocols.protocol import EMPTY, MappedValue, Source, id_of_item
+from mats.domain.protocols.values import Json, value_at
 from mats.local.imports import formats
 from mats.local.imports.exports import held_id, is_held_line, is_trust_row, parse_held, parse_trust
 from mats.local.imports.files import Location, Skipped, Stream

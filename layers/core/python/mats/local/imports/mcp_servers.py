@@ -12,15 +12,9 @@ from mats.domain.errors import DependencyFailed, Fault, Invalid, RequestInvalid
 from mats.domain.protocols.addresses import redact, without_query
 from mats.domain.protocols.mcp import ConfiguredServer, servers_of
 from mats.domain.protocols.mcp_server import McpStdio, as_text, plain_entry, server_entry, server_of
-from mats.domain.protocols.protocol import (
-    Json,
-    Source,
-    join_labels,
-    mapping_at,
-    namespace_of_url,
-    text_at,
-    to_label,
-)
+from mats.domain.protocols.namespaces import join_labels, namespace_of_url, to_label
+from mats.domain.protocols.protocol import Source
+from mats.domain.protocols.values import Json, mapping_at, text_at
 from mats.local.imports.decoding import MAX_BYTES as MAX_DOCUMENT_BYTES
 from mats.local.imports.decoding import decode
 from mats.local.imports.files import Location, Stream, is_address

@@ -10,7 +10,8 @@ from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols.a2a import is_card
 from mats.domain.protocols.addresses import Unfetchable, redact, split_url
 from mats.domain.protocols.mcp import REGISTRY_META, is_server
-from mats.domain.protocols.protocol import Json, MappedValue, objects, text_at, value_at
+from mats.domain.protocols.protocol import MappedValue
+from mats.domain.protocols.values import Json, objects, text_at, value_at
 from mats.edge.ard.entries import REGISTRY
 from mats.local.imports.decoding import decode
 from mats.local.imports.files import Location

@@ -17,7 +17,8 @@ from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.sync import SourceKind, TrackedSource
 from mats.domain.protocols.addresses import Unfetchable, redact, split_url, without_query
 from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
-from mats.domain.protocols.protocol import Json, MappedValue, Source
+from mats.domain.protocols.protocol import MappedValue, Source
+from mats.domain.protocols.values import Json
 from mats.domain.text.redaction import redact_arguments
 from mats.local.imports import formats
 from mats.local.imports.decoding import MAX_BYTES, Undecodable, decode

@@ -5,7 +5,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from mats.domain.protocols.catalogue import PROTOCOLS
-from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, rejection
+from mats.domain.protocols.protocol import Format, MappedValue, Source, rejection
+from mats.domain.protocols.values import Json
 from mats.local.imports.formats import registrations
 
 _OWN: tuple[Format, ...] = tuple(import_module(f"{__name__}.{module.name}").FORMAT for module in iter_modules(__path__))

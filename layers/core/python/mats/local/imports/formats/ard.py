@@ -9,18 +9,8 @@ from typing import Any
 from mats.domain.capability.capability import Kind, parts
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.descriptors import A2A, MCP
-from mats.domain.protocols.protocol import (
-    Format,
-    ItemDraft,
-    Json,
-    MappedValue,
-    Source,
-    map_each,
-    objects,
-    rejection,
-    text_at,
-    value_at,
-)
+from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Source, map_each, rejection
+from mats.domain.protocols.values import Json, objects, text_at, value_at
 from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_type, parse_identifier
 
 _NAME = "ard-entry"

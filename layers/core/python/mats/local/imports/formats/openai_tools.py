@@ -5,19 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.domain.errors import Fault
-from mats.domain.protocols.protocol import (
-    Format,
-    ItemDraft,
-    Json,
-    MappedValue,
-    Source,
-    map_each,
-    mapping_at,
-    namespace_of_url,
-    objects,
-    text_at,
-    value_at,
-)
+from mats.domain.protocols.namespaces import namespace_of_url
+from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Source, map_each
+from mats.domain.protocols.values import Json, mapping_at, objects, text_at, value_at
 
 _NAME = "openai-tool"
 _LISTS = (("tools",), ("toolConfig", "tools"), ("config", "tools"), ("functions",))

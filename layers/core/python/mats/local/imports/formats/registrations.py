@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
-from mats.domain.protocols.protocol import Format, Json, MappedValue, Source, first_of, id_of_item, map_each
+from mats.domain.protocols.protocol import Format, MappedValue, Source, id_of_item, map_each
+from mats.domain.protocols.values import Json, first_of
 from mats.evaluation.data.beir import item_of
 
 ATTRIBUTES = frozenset({"kind", "namespace", "_id"})  # Those that documents of no other format have
