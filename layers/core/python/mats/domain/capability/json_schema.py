@@ -411,7 +411,7 @@ class _Copy:
             names = dict.fromkeys(islice(chain(first, value), most))
             places, entries = made.setdefault(word, {}), [(name, value[name]) for name in names]
         elif word in _WORD_OF_LIST:
-            if not isinstance(value, list) or not value or not all(map(_is_schema, value)):
+            if not isinstance(value, list) or not value or not all(isinstance(one, Mapping | bool) for one in value):
                 return True
             made[word] = places = [None] * min(len(value), most)
             entries = list(enumerate(value[:most]))
@@ -469,10 +469,6 @@ def _check(word: str, value: Any) -> Any:
 
 def _size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass"))
-
-
-def _is_schema(value: Any) -> bool:
-    return isinstance(value, Mapping | bool)
 
 
 def _is_deep(value: Any, most: int) -> bool:

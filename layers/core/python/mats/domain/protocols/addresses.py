@@ -4,6 +4,7 @@ import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
 from mats.domain.errors import Fault, Invalid
+from mats.domain.protocols.namespaces import is_ip
 
 _BLOCKED = tuple(
     ipaddress.ip_network(network)
@@ -67,19 +68,13 @@ def check_address(address: str, host: str, *, may_be_private: bool) -> None:
     ip = _effective(address)
     if any(ip in network for network in _BLOCKED if network.version == ip.version):
         raise AddressRefused(f"resolves to {ip}, which is blocked: link-local, cloud metadata or reserved")
-    if ip.is_loopback and not _names_loopback(host):
+    names_loopback = host == "localhost" or (is_ip(host) and ipaddress.ip_address(host).is_loopback)
+    if ip.is_loopback and not names_loopback:
         raise AddressRefused(f"resolves to this machine ({ip}): give it as localhost or by its address")
     if not may_be_private and ip.is_loopback:
         raise AddressRefused(f"leads to another service of this machine ({ip}), which is blocked")
     if not may_be_private and is_private(address):
         raise AddressRefused(f"leads to another service in a private network ({ip}), which is blocked")
-
-
-def _names_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_private(address: str) -> bool:

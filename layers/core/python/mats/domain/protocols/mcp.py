@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import Fault
+from mats.domain.protocols.addresses import without_query
 from mats.domain.protocols.descriptors import FORMAT, MCP, SERVER, has_tag
 from mats.domain.protocols.mcp_server import (
     McpRemote,
@@ -188,8 +189,7 @@ def config_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
     where, name, entry = configured
     server = server_of(entry)
-    url = server.url.partition("?")[0] if isinstance(server, McpRemote) else ""
-    namespace = source.namespace or namespace_of_url(url)
+    namespace = source.namespace or namespace_of_url(_address_of(server))
     if configured.is_disabled or (not configured.is_called and mapping_at(entry).keys() & _OF_CLIENT):
         note = Fault(name, f"is {'disabled' if configured.is_disabled else 'part of the client itself'}; skipped")
         return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
@@ -199,22 +199,22 @@ def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
                 where, "the `url` begins with a variable: write its scheme and host, such as https://x.com"
             )
         return rejection(where, "must have a `command` with plain arguments, or an http or https `url`")
-    draft = _of_server(where, name, server, source, entry)
+    draft = _of_server(where, name, server, namespace, entry)
     if isinstance(server, McpStdio) and text_at(entry, "cwd"):
         draft.add_note("cwd", "is not kept: a call starts the command in the folder that it is made from")
     return draft.finish()
 
 
-def _of_server(where: str, name: str, server: McpServer, source: Source, about: Json, *owners: str) -> ItemDraft:
-    """A draft of a server that is started or reached as a client would, with what is said about it.
+def _address_of(server: McpServer | None) -> str:
+    return without_query(server.url) if isinstance(server, McpRemote) else ""
 
-    `owners` are addresses that name the owner, for a server without an address of its own.
-    """
-    url = server.url.partition("?")[0] if isinstance(server, McpRemote) else ""
-    reached = (
-        f"started by `{' '.join((server.command, *server.args))}`" if isinstance(server, McpStdio) else f"at {url}"
-    )
-    namespace = source.namespace or namespace_of_url(url, *owners)
+
+def _of_server(where: str, name: str, server: McpServer, namespace: str, about: Json) -> ItemDraft:
+    """A draft of a server that is started or reached as a client would, with what is said about it."""
+    url = _address_of(server)
+    reached = f"at {url}"
+    if isinstance(server, McpStdio):
+        reached = f"started by `{' '.join((server.command, *server.args))}`"
     draft = ItemDraft.create(where, "tool", namespace, {SERVER: server_entry(server)}, format=_CONFIG)
     draft.set_text("name", name)
     draft.set_text("description", text_at(about, "description") or f"The MCP server {name}, {reached}.")
@@ -238,7 +238,8 @@ def manifest_registrations(value: Json, source: Source) -> Iterator[MappedValue]
         )
         return
     owners = (text_at(value, "repository", "url"), text_at(value, "homepage"), text_at(value, "author", "url"))
-    draft = _of_server("", text_at(value, "name"), server, source, value, *owners, source.url)
+    namespace = source.namespace or namespace_of_url(_address_of(server), *owners, source.url)
+    draft = _of_server("", text_at(value, "name"), server, namespace, value)
     draft.set_text("version", text_at(value, "version"))
     draft.set_text("provider", text_at(value, "author", "name"))
     described = {"title": text_at(value, "display_name"), "tools": objects(value_at(value, "tools"))}

@@ -238,7 +238,7 @@ class Swagger:
         required = [text_at(field, "name") for field in fields if field.get("required") is True]
         schema = {
             "type": "object",
-            "properties": {text_at(field, "name"): self._convert(field, _field) for field in fields},
+            "properties": {text_at(field, "name"): self._convert(field, _schema) for field in fields},
             **({"required": required} if required else {}),
         }
         form_types = [one for one in types if one in (FORM, MULTIPART)]
@@ -258,7 +258,8 @@ def _parameter(parameter: Json) -> Json:
     if not isinstance(parameter, Mapping) or "$ref" in parameter:
         return parameter
     about = {key: parameter[key] for key in _ABOUT if key in parameter}
-    return {**about, **_style(parameter), "schema": _schema(parameter)}
+    schema = {key: value for key, value in _schema(parameter).items() if key != "description"}
+    return {**about, **_style(parameter), "schema": schema}
 
 
 def _style(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -266,12 +267,8 @@ def _style(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
     return _STYLES.get(text_at(parameter, "collectionFormat") or "csv", {}) if is_list else {}
 
 
-def _field(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    return _schema(parameter, with_description=True)
-
-
-def _schema(parameter: Mapping[str, Any], *, with_description: bool = False) -> dict[str, Any]:
-    left_out = {*_ABOUT, "collectionFormat"} - ({"description"} if with_description else set())
+def _schema(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    left_out = {*_ABOUT, "collectionFormat"} - {"description"}
     schema = {key: value for key, value in parameter.items() if key not in left_out and not key.startswith("x-")}
     if schema.get("type") == "file":
         schema |= {"type": "string", "format": "binary"}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
@@ -261,15 +261,9 @@ def _is_object(line: bytes) -> bool:
 
 
 def _chain(head: bytes, rest: IO[bytes]) -> IO[bytes]:
-    """Bytes that were read already, then the rest of their file."""
-    left = io.BytesIO(head)
-    return io.BufferedReader(_Reader(lambda limit: left.read(limit) or _read_available(rest, limit)), _CHUNK)
-
-
-def _read_available(file: IO[bytes], limit: int) -> bytes:
-    """At least one byte unless the file has ended, without waiting for all `limit`: input can be a pipe."""
-    read = getattr(file, "read1", file.read)
-    return cast(bytes, read(limit))
+    """Bytes that were read already, then the rest of their file, which can be a pipe: what it has is not waited for."""
+    left, read_available = io.BytesIO(head), getattr(rest, "read1", rest.read)
+    return io.BufferedReader(_Reader(lambda limit: left.read(limit) or read_available(limit)), _CHUNK)
 
 
 def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | MappedValue]]:

@@ -262,16 +262,17 @@ class Importer:
             id for id, each in held.items() if id not in stored or fingerprint(stored[id]) != fingerprint(each.item())
         ]
         kept = self.profiles.get(waiting) if self.profiles and waiting else {}
-        free = {
-            id: profile
-            for id in waiting
-            if (profile := self._held[id]) and not (id in kept and _shows_another(kept[id].profile, profile))
-        }
-        if self.profiles and free:
-            self.profiles.save(
-                [Stored(each.after(kept[id].profile.rev if id in kept else 0)) for id, each in free.items()]
-            )
-        return [id for id in waiting if id not in free]
+        refused, saved = list[Id](), list[Stored]()
+        for id in waiting:
+            shown, here = self._held[id], kept[id].profile if id in kept else None
+            # one that is here and waits for the same is what an import that was killed has left
+            if shown is None or (here and here.findable and here.held != shown.held):
+                refused.append(id)
+            else:
+                saved.append(Stored(shown.after(here.rev if here else 0)))
+        if self.profiles and saved:
+            self.profiles.save(saved)
+        return refused
 
     def _sort(self, place: Location, mapped: MappedValue, batch: list[tuple[Location, Registration]]) -> None:
         """Add a registration to the batch, faults and notes to the report.
@@ -307,13 +308,13 @@ class Importer:
     def _put(self, batch: Sequence[tuple[Location, Registration]]) -> None:
         self._assign()  # before what it concerns
         waiting = self._hold([registration for _, registration in batch])
-        self.report.rejected += [Finding(place, [self._why_held(r.id)]) for place, r in batch if r.id in waiting]
-        batch = [(place, registration) for place, registration in batch if registration.id not in waiting]
         reserved = self.reserved([registration.id for _, registration in batch]) if batch else ()
         stored = {id: content_digest(item) for id, item in self.registry.get(reserved).items()} if reserved else {}
         free = []
         for place, registration in batch:
-            if registration.id in reserved and stored.get(registration.id) != content_digest(registration.item()):
+            if registration.id in waiting:
+                self.report.rejected.append(Finding(place, [self._why_held(registration.id)]))
+            elif registration.id in reserved and stored.get(registration.id) != content_digest(registration.item()):
                 self.report.rejected.append(Finding(place, [Fault("namespace", RESERVED.format(registration.id))]))
             else:
                 free.append((place, registration))
@@ -327,8 +328,3 @@ class Importer:
             self.report.placed[placed[id]] += 1
             if not place.line or placed[id] is Placed.CHANGED:
                 self.report.registered.append((id, placed[id], place))
-
-
-def _shows_another(kept: Profile, held: Profile) -> bool:
-    """True if a profile here shows something of its own, not what an import that was killed has left."""
-    return kept.findable and kept.held != held.held
