@@ -148,7 +148,7 @@ def test_what_takes_the_place_of_a_listed_file_is_not_read(
         put(file)
         return opened(name, *more)
 
-    monkeypatch.setattr("mats.local.imports.sources.open_file", swap_and_open)
+    monkeypatch.setattr("mats.local.imports.files.open_file", swap_and_open)
     line = only_line(read_source(SourceKind.DOCUMENT, str(folder)))
     assert "cannot be read" in line
     if put is not nothing:

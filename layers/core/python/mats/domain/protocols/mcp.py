@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault
 from mats.domain.protocols.addresses import without_query
 from mats.domain.protocols.descriptors import FORMAT, MCP, SERVER, has_tag
 from mats.domain.protocols.mcp_server import (
@@ -25,16 +24,7 @@ from mats.domain.protocols.mcp_server import (
     server_of,
 )
 from mats.domain.protocols.namespaces import join_labels, namespace_of_domain, namespace_of_url, to_label
-from mats.domain.protocols.protocol import (
-    Format,
-    ItemDraft,
-    MappedValue,
-    Protocol,
-    Source,
-    id_of_item,
-    map_each,
-    rejection,
-)
+from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Protocol, Source, map_each, rejection, remark
 from mats.domain.protocols.values import Json, first_of, mapping_at, objects, text_at, value_at
 from mats.domain.text.redaction import name_variables
 
@@ -79,7 +69,7 @@ def server_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         return
     yield from map_each("servers", listed, source, _server, what="servers")
     if value_at(value, "metadata", "nextCursor") or value_at(value, "metadata", "next_cursor"):
-        yield MappedValue("metadata.nextCursor", notes=(Fault("nextCursor", "the list has more pages; import each"),))
+        yield remark("metadata.nextCursor", "nextCursor", "the list has more pages; import each")
 
 
 def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue:
@@ -87,7 +77,7 @@ def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue
     official = value_at(value, "_meta", REGISTRY_META)
     status = text_at(official, "status") or text_at(value, "status")
     if value_at(official, "isLatest") is False or value_at(official, "is_latest") is False:
-        return MappedValue(where, notes=(Fault("version", "is not the latest one; skipped"),))
+        return remark(where, "version", "is not the latest one; skipped")
     owner, slash, short = text_at(value, "name").partition("/")
     name = short if slash else owner
     remotes = [remote for remote in best_first(value.get("remotes")) if text_at(remote, "url")]
@@ -97,8 +87,7 @@ def _server(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue
         *(text_at(remote, "url") for remote in objects(value.get("remotes"))), source.url,
     )  # fmt: skip
     if status == "deleted":
-        note = Fault("status", "the registry has deleted it; skipped")
-        return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
+        return remark(where, "status", "the registry has deleted it; skipped", namespace=namespace, name=name)
     draft = ItemDraft.create(where, "tool", namespace, value, format=_SERVER)
     draft.set("name", name)
     if name:
@@ -181,7 +170,7 @@ def config_registrations(value: Json, source: Source) -> Iterator[MappedValue]:
     """
     servers = servers_of(value) or []
     for key in () if servers else _CERTAIN & mapping_at(value).keys():
-        yield MappedValue(key, notes=(Fault(key, "names no server"),))
+        yield remark(key, key, "names no server")
     for server in servers:
         yield _from_config(server, source)
 
@@ -191,8 +180,8 @@ def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
     server = server_of(entry)
     namespace = source.namespace or namespace_of_url(_address_of(server))
     if configured.is_disabled or (not configured.is_called and mapping_at(entry).keys() & _OF_CLIENT):
-        note = Fault(name, f"is {'disabled' if configured.is_disabled else 'part of the client itself'}; skipped")
-        return MappedValue(where, notes=(note,), id=id_of_item({"namespace": namespace, "name": name}))
+        reason = "disabled" if configured.is_disabled else "part of the client itself"
+        return remark(where, name, f"is {reason}; skipped", namespace=namespace, name=name)
     if server is None:
         if name_variables(str(plain_entry(entry)["url"])).startswith("{"):
             return rejection(
@@ -308,10 +297,10 @@ def _page(where: str, page: object, source: Source, *, last: bool) -> Iterator[M
     answer = _result(page)
     yield from map_each(f"{where}tools", answer.get("tools"), source, _tool, what="tools")
     if last and not where and answer.get("tools") == []:
-        yield MappedValue("tools", notes=(Fault("tools", "the list is empty"),))
+        yield remark("tools", "tools", "the list is empty")
     if last and answer.get("nextCursor"):
-        note = Fault("nextCursor", "the list has more pages; `mats import mcp` reads all of them")
-        yield MappedValue(f"{where}nextCursor", notes=(note,))
+        message = "the list has more pages; `mats import mcp` reads all of them"
+        yield remark(f"{where}nextCursor", "nextCursor", message)
 
 
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:

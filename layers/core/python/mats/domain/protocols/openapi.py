@@ -12,7 +12,6 @@ from urllib.parse import urljoin
 from pydantic import AliasChoices, Field
 
 from mats.domain.capability.registration import Registration
-from mats.domain.errors import Fault
 from mats.domain.protocols.authentication import AuthScheme, auth_of
 from mats.domain.protocols.descriptors import plain_text_at
 from mats.domain.protocols.namespaces import join_labels, label_of_title, namespace_of_url
@@ -40,6 +39,7 @@ from mats.domain.protocols.protocol import (
     Protocol,
     Source,
     rejection,
+    remark,
 )
 from mats.domain.protocols.references import References, Unresolved
 from mats.domain.protocols.values import Json, entries, mapping_at, objects, text_at, texts, value_at
@@ -144,7 +144,7 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         return
     api.read_shared(paths)
     if api.note:
-        yield MappedValue("servers", notes=(Fault("endpoint", api.note),))
+        yield remark("servers", "endpoint", api.note)
     count, path = 0, ""
     try:
         for path, item in paths.items():
@@ -160,10 +160,10 @@ def registrations(value: Json, source: Source) -> Iterator[MappedValue]:
         return
     if api.lacks_server:
         problem = "names no server: operations without one of their own cannot be called; --server names one"
-        yield MappedValue("servers", notes=(Fault("endpoint", problem),))
+        yield remark("servers", "endpoint", problem)
     if not count:
         hooks = ": webhooks are calls that the API makes, not ones that it takes" if "webhooks" in value else ""
-        yield MappedValue("paths", notes=(Fault("", f"holds no operation{hooks}"),))
+        yield remark("paths", "", f"holds no operation{hooks}")
 
 
 def _join_address(server: str, path: str) -> str:

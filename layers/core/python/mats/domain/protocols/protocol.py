@@ -193,6 +193,11 @@ def rejection(where: str, message: str) -> MappedValue:
     return MappedValue(where, faults=(Fault("", message),))
 
 
+def remark(where: str, attribute: str, message: str, *, namespace: str = "", name: str = "") -> MappedValue:
+    """A note without a registration: on a document, or why an entry is skipped, of this name if it is known."""
+    return MappedValue(where, notes=(Fault(attribute, message),), id=id_of_item({"namespace": namespace, "name": name}))
+
+
 MapObject: TypeAlias = Callable[[str, Mapping[str, Any], Source], MappedValue]  # Maps the object at a place
 
 

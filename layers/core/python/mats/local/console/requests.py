@@ -19,10 +19,9 @@ from mats.domain.protocols.protocol import Source
 from mats.domain.search.query import QueryText
 from mats.edge.schema import Parameters
 from mats.local.console.selection import MAX_TEXT
-from mats.local.imports.files import File, FileUnreadable, Location, Stream
+from mats.local.imports.files import File, FileUnreadable, Location, Stream, read_values
 from mats.local.imports.formats.registrations import map_row
 from mats.local.imports.importer import BATCH, DryRunRegistry, Finding, Importer, check_namespace
-from mats.local.imports.sources import read_values
 from mats.ports import Item
 
 _Id = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]

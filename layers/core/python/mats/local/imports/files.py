@@ -1,4 +1,4 @@
-"""Find and open files, archives, folders and standard input; read them as lines or as whole documents."""
+"""Find and open files, archives, folders, addresses and standard input; read them as lines or as documents."""
 
 import gzip
 import io
@@ -14,8 +14,10 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
+from mats.domain.protocols.addresses import Unfetchable
 from mats.domain.protocols.protocol import MappedValue, rejection
 from mats.domain.protocols.values import Json
+from mats.local.imports import formats
 from mats.local.imports.decoding import MAX_BYTES, Undecodable, decode
 
 MAX_FILES = 20_000  # Maximum of a folder and those below it
@@ -284,3 +286,64 @@ def read_lines(name: str, stream: IO[bytes]) -> Iterator[tuple[Location, Json | 
                 yield Location(name, number), _TOO_LONG if overlong else decode(line, name=".json")
             except Undecodable as error:
                 yield Location(name, number), rejection("", error.message)
+
+
+def read_beside(file: File, left: list[int], name: str) -> Json:
+    """The value of another document, by its path from a file, in the folder that is imported or else that of the file.
+
+    `left` is how many bytes may still be read for this file. Raises Invalid: it lies elsewhere, or cannot be read.
+    """
+    path, home = Path(file.path).parent / name, file.home or str(Path(file.path).parent.resolve())
+    is_hidden = any(part.startswith(".") and part.strip(".") for part in Path(name).parts)
+    if is_hidden or not leads_into(path, Path(home)) or not path.name.lower().endswith(DOCUMENTS):
+        raise FileUnreadable([Fault(name, "is no JSON or YAML file in the folder of the document")])
+    with open_file(str(path), home) as stream:
+        content = stream.read(left[0] + 1)
+    left[0] -= len(content)
+    if left[0] < 0:
+        raise FileUnreadable([Fault(name, f"is left out: files of over {MAX_BYTES:,} bytes belong to the document")])
+    return decode(content, name=name)
+
+
+def read_file(file: File) -> Stream:
+    try:
+        if file.problem:
+            raise FileUnreadable([Fault(file.path, file.problem)])
+        with open_file(file.path, file.home) as stream:
+            yield from read_values(file, stream)
+    except FileUnreadable as error:
+        yield Location(file.path), error
+
+
+def read_address(url: str, name: str, timeout_s: float) -> Stream:
+    from mats.client.bounded_http import fetch  # noqa: PLC0415 - loads the HTTP library only for addresses
+
+    try:
+        with decompress(name, io.BytesIO(fetch(url, timeout_s=timeout_s))) as stream:
+            yield from read_values(File(name), stream)
+    except (Unfetchable, FileUnreadable) as error:
+        yield Location(name), error
+
+
+def read_values(file: File, stream: IO[bytes]) -> Stream:
+    """The value of each line, or the one value of a document.
+
+    Lines are read one by one, so those before a pause are registered before those after it.
+    """
+    document, lines = read_content(file.path, stream)
+    if not document:
+        yield from read_lines(file.path, lines or stream)
+        return
+    try:
+        value = decode(document, name=file.path)
+    except Undecodable as error:
+        if lines:
+            yield from read_lines(file.path, lines)
+        else:
+            yield Location(file.path), error if file.claimed else Skipped(error.message)
+        return
+    format = formats.detect_format(value)
+    if format is None and not file.claimed:
+        yield Location(file.path), Skipped("is of no known format")
+    else:
+        yield Location(file.path), value

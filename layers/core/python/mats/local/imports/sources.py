@@ -3,40 +3,23 @@
 Sources are lines, documents, archives, folders, addresses and live servers.
 """
 
-import io
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mats.bootstrap.models import bedrock_catalogue
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.profile.sync import SourceKind, TrackedSource
-from mats.domain.protocols.addresses import Unfetchable, redact, split_url, without_query
+from mats.domain.protocols.addresses import redact, split_url, without_query
 from mats.domain.protocols.mcp_server import McpServer, McpStdio, remote_server, server_entry, stdio_server
 from mats.domain.protocols.protocol import MappedValue, Source
 from mats.domain.protocols.values import Json
 from mats.domain.text.redaction import redact_arguments
-from mats.local.imports import formats
-from mats.local.imports.decoding import MAX_BYTES, Undecodable, decode
-from mats.local.imports.files import (
-    DOCUMENTS,
-    File,
-    FileUnreadable,
-    Location,
-    Skipped,
-    Stream,
-    decompress,
-    find_files,
-    is_address,
-    leads_into,
-    open_file,
-    read_content,
-    read_lines,
-)
+from mats.local.imports.decoding import MAX_BYTES
+from mats.local.imports.files import Location, Stream, find_files, is_address, read_address, read_beside, read_file
 from mats.ports import SourceState
 from mats.settings import Settings
 
@@ -122,73 +105,12 @@ def open_sources(
     """
     if is_address(name):
         shown = redact(name).rstrip("/")
-        yield Source(shown, namespace, url=without_query(name), base=base), _read_address(name, shown, timeout_s)
+        yield Source(shown, namespace, url=without_query(name), base=base), read_address(name, shown, timeout_s)
         return
     for file in find_files(name):
-        read_file = None if name == "-" else partial(_read_beside, file, [MAX_BYTES])
-        source = Source(file.path, namespace, folder=file.folder, files=file.files, read_file=read_file, base=base)
-        yield source, _read_file(file)
-
-
-def _read_beside(file: File, left: list[int], name: str) -> Json:
-    """The value of another document, by its path from a file, in the folder that is imported or else that of the file.
-
-    `left` is how many bytes may still be read for this file. Raises Invalid: it lies elsewhere, or cannot be read.
-    """
-    path, home = Path(file.path).parent / name, file.home or str(Path(file.path).parent.resolve())
-    is_hidden = any(part.startswith(".") and part.strip(".") for part in Path(name).parts)
-    if is_hidden or not leads_into(path, Path(home)) or not path.name.lower().endswith(DOCUMENTS):
-        raise FileUnreadable([Fault(name, "is no JSON or YAML file in the folder of the document")])
-    with open_file(str(path), home) as stream:
-        content = stream.read(left[0] + 1)
-    left[0] -= len(content)
-    if left[0] < 0:
-        raise FileUnreadable([Fault(name, f"is left out: files of over {MAX_BYTES:,} bytes belong to the document")])
-    return decode(content, name=name)
-
-
-def _read_file(file: File) -> Stream:
-    try:
-        if file.problem:
-            raise FileUnreadable([Fault(file.path, file.problem)])
-        with open_file(file.path, file.home) as stream:
-            yield from read_values(file, stream)
-    except FileUnreadable as error:
-        yield Location(file.path), error
-
-
-def _read_address(url: str, name: str, timeout_s: float) -> Stream:
-    from mats.client.bounded_http import fetch  # noqa: PLC0415 - loads the HTTP library only for addresses
-
-    try:
-        with decompress(name, io.BytesIO(fetch(url, timeout_s=timeout_s))) as stream:
-            yield from read_values(File(name), stream)
-    except (Unfetchable, FileUnreadable) as error:
-        yield Location(name), error
-
-
-def read_values(file: File, stream: IO[bytes]) -> Stream:
-    """The value of each line, or the one value of a document.
-
-    Lines are read one by one, so those before a pause are registered before those after it.
-    """
-    document, lines = read_content(file.path, stream)
-    if not document:
-        yield from read_lines(file.path, lines or stream)
-        return
-    try:
-        value = decode(document, name=file.path)
-    except Undecodable as error:
-        if lines:
-            yield from read_lines(file.path, lines)
-        else:
-            yield Location(file.path), error if file.claimed else Skipped(error.message)
-        return
-    format = formats.detect_format(value)
-    if format is None and not file.claimed:
-        yield Location(file.path), Skipped("is of no known format")
-    else:
-        yield Location(file.path), value
+        read_other = None if name == "-" else partial(read_beside, file, [MAX_BYTES])
+        source = Source(file.path, namespace, folder=file.folder, files=file.files, read_file=read_other, base=base)
+        yield source, read_file(file)
 
 
 def live_source(

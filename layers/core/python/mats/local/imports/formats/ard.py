@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mats.domain.capability.capability import Kind, parts
-from mats.domain.errors import Fault, RequestInvalid
+from mats.domain.errors import RequestInvalid
 from mats.domain.protocols.descriptors import A2A, MCP
-from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Source, map_each, rejection
+from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Source, map_each, rejection, remark
 from mats.domain.protocols.values import Json, objects, text_at, value_at
 from mats.edge.ard.entries import AGENT_CARD, REGISTRY, SERVER_CARD, SKILL, own_type, parse_identifier
 
@@ -39,7 +39,7 @@ def _entry(where: str, entry: Mapping[str, Any], source: Source) -> MappedValue:
     kind = _KINDS.get(type_)
     if kind is None:
         reason = "is another registry: add it by its own address" if type_ == REGISTRY else "is of no kind known here"
-        return MappedValue(where, notes=(Fault("type", f"{type_[:80]!r} {reason}; skipped"),))
+        return remark(where, "type", f"{type_[:80]!r} {reason}; skipped")
     named = _names(text_at(entry, "identifier"))
     if named is None:
         return rejection(f"{where}.identifier", "must be of the form urn:air:<publisher>:<namespace>:<name>")

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mats.domain.errors import Fault
 from mats.domain.protocols.namespaces import namespace_of_url
-from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Source, map_each
+from mats.domain.protocols.protocol import Format, ItemDraft, MappedValue, Source, map_each, remark
 from mats.domain.protocols.values import Json, mapping_at, objects, text_at, value_at
 
 _NAME = "openai-tool"
@@ -55,9 +54,7 @@ def _registrations(value: Json, source: Source) -> Iterator[MappedValue]:
 def _tool(where: str, tool: Mapping[str, Any], source: Source) -> MappedValue:
     if (function := _function(tool)) is None:
         label = text_at(tool, "type") or next(iter(tool), "")
-        return MappedValue(
-            where, notes=(Fault("type", f"{label[:80]!r} is built into an API and no function; skipped"),)
-        )
+        return remark(where, "type", f"{label[:80]!r} is built into an API and no function; skipped")
     draft = ItemDraft.create(where, "tool", source.namespace or namespace_of_url(source.url), function, format=_NAME)
     draft.move_text("name")
     draft.move_text("description")
