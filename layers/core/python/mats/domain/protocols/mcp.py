@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from mats.domain.capability.capability import Kind
 from mats.domain.capability.registration import Registration
-from mats.domain.protocols.addresses import without_query
 from mats.domain.protocols.descriptors import FORMAT, MCP, SERVER, has_tag
 from mats.domain.protocols.mcp_server import (
     McpRemote,
@@ -195,7 +194,7 @@ def _from_config(configured: ConfiguredServer, source: Source) -> MappedValue:
 
 
 def _address_of(server: McpServer | None) -> str:
-    return without_query(server.url) if isinstance(server, McpRemote) else ""
+    return server.url.partition("?")[0] if isinstance(server, McpRemote) else ""
 
 
 def _of_server(where: str, name: str, server: McpServer, namespace: str, about: Json) -> ItemDraft:
