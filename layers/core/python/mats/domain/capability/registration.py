@@ -187,7 +187,7 @@ def _merge_patch(value: object, patch: object) -> object:
 
 def _check_size(item: Mapping[str, object]) -> None:
     """Reject items that DynamoDB cannot store, before validation."""
-    if _depth(item) > MAX_DEPTH:
+    if depth_of(item, MAX_DEPTH) > MAX_DEPTH:
         raise RegistrationInvalid([Fault("", f"is nested more than {MAX_DEPTH} levels deep")])
     try:
         size = len(json.dumps(item, ensure_ascii=False, allow_nan=False, default=str).encode())
@@ -203,10 +203,10 @@ def _check_size(item: Mapping[str, object]) -> None:
         raise RegistrationInvalid([Fault("", f"has {size:,} bytes; the maximum is {MAX_ITEM_BYTES:,}")])
 
 
-def _depth(value: object) -> int:
-    """Levels of nesting below the item, counted without recursion; stops just past the limit."""
+def depth_of(value: object, most: int) -> int:
+    """Levels of objects and lists below a value, counted without recursion; stops just past `most`."""
     depth, level = 0, _containers(value)
-    while level and depth <= MAX_DEPTH:
+    while level and depth <= most:
         depth += 1
         level = [inner for container in level for inner in _containers(container)]
     return depth

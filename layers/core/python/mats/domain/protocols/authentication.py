@@ -1,7 +1,7 @@
 """The authentication that a call needs: names of schemes and places, never a value."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -59,12 +59,14 @@ def auth_of(security: object, schemes: object) -> tuple[AuthScheme, ...]:
         return ()
     if len(alternatives) == 1:
         return alternatives[0][:_MAX_SCHEMES]
-    numbered = (
-        found.model_copy(update={"option": number})
-        for number, found_ones in enumerate(alternatives, start=1)
-        for found in found_ones or (AuthScheme(scheme="none"),)
-    )
-    return tuple(numbered)[:_MAX_SCHEMES]
+    return tuple(_number(alternatives))[:_MAX_SCHEMES]
+
+
+def _number(alternatives: Iterable[Sequence[AuthScheme]]) -> Iterator[AuthScheme]:
+    """The schemes of alternatives with the number of theirs, from 1; `none` for one without schemes."""
+    for number, schemes in enumerate(alternatives, start=1):
+        for scheme in schemes or (AuthScheme(scheme="none"),):
+            yield scheme.model_copy(update={"option": number})
 
 
 def _schemes_of(requirement: Mapping[str, Any], schemes: Mapping[str, Any]) -> Iterator[object]:
@@ -133,13 +135,8 @@ def auth_of_headers(headers: object) -> tuple[tuple[AuthScheme, ...], tuple[str,
             others.append(header)
             continue
         (optional if is_optional else schemes).append(scheme)
-    fewer = ([*optional[:count]] or [AuthScheme(scheme="none")] for count in range(len(optional[:4]), -1, -1))
-    numbered = (
-        scheme.model_copy(update={"option": number})
-        for number, each in enumerate(fewer if optional else (), start=1)
-        for scheme in each
-    )
-    return (*schemes, *numbered)[:_MAX_SCHEMES], tuple(others[:_MAX_SCHEMES])
+    fewer = [optional[:count] for count in range(len(optional[:4]), -1, -1)] if optional else []
+    return (*schemes, *_number(fewer))[:_MAX_SCHEMES], tuple(others[:_MAX_SCHEMES])
 
 
 def _in_list(headers: object) -> Iterator[_Header]:

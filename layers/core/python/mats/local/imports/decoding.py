@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 from typing import Any, NamedTuple
 
+from mats.domain.capability.registration import depth_of
 from mats.domain.errors import Fault, Invalid
 from mats.domain.protocols import skill
 from mats.domain.protocols.values import Json
@@ -121,13 +122,8 @@ def _parse_json(text: str) -> Json:
         raise Undecodable("holds a number too long to read: shorten it") from error
     except RecursionError as error:
         raise TooLarge(_TOO_DEEP) from error
-    level, depth = [value] if isinstance(value, dict | list) else [], 0
-    while level:
-        depth += 1
-        if depth > _MAX_DEPTH:
-            raise TooLarge(_TOO_DEEP)
-        children = [node.values() if isinstance(node, dict) else node for node in level]
-        level = [entry for entries in children for entry in entries if isinstance(entry, dict | list)]
+    if depth_of([value], _MAX_DEPTH) > _MAX_DEPTH:
+        raise TooLarge(_TOO_DEEP)
     return value
 
 
