@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mats.domain.protocols import skill
-from mats.local.imports import decoding
 from mats.local.imports.decoding import Undecodable, decode, parse_yaml
 
 
@@ -60,12 +59,6 @@ def test_hostile_document_is_one_clear_fault(name, text, said):
     with pytest.raises(Undecodable, match=said) as refused:
         decode(text.encode(), name=name)
     assert re.search("[:;] [a-z]", str(refused.value)), "it says what to do"
-
-
-def test_too_large_document_is_rejected_unparsed(monkeypatch):
-    monkeypatch.setattr(decoding, "MAX_BYTES", 10)
-    with pytest.raises(Undecodable, match="larger than"):
-        decode(b"x" * 11)
 
 
 def test_invalid_utf8_is_reported_with_its_position():

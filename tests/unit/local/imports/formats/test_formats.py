@@ -272,13 +272,6 @@ def test_a_given_namespace_overrides_the_document():
     }
 
 
-def test_a_configuration_is_registered_without_any_secret():
-    assert "s3cret" in json.dumps(CASES["mcp-config"]["document"])
-    becomes = json.dumps(CASES["mcp-config"]["becomes"])
-    assert "s3cret" not in becomes
-    assert "sk-123" not in becomes
-
-
 @pytest.mark.parametrize(("document", "type"), [(d.SERVER, SERVER_CARD), (d.CARD, AGENT_CARD)])
 def test_an_import_is_found_by_ards_types(document: Any, type: str):
     (mapped,) = map_value(document, Source("x"))

@@ -218,11 +218,7 @@ def _schema(value: Any) -> Any:
 
 def _whole(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """For keywords that would accept less if a part of their value were dropped."""
-
-    def check_whole(value: Any) -> Any:
-        return value if check(value) == value else _INVALID
-
-    return check_whole
+    return _if(lambda value: check(value) == value)
 
 
 def _schemas(value: Any) -> Any:
@@ -333,9 +329,7 @@ class Copied(NamedTuple):
     size: int
 
 
-def copy_schema(
-    schema: Mapping[str, Any], most: int, read: Read = lambda schema, state, word: (schema, state, True)
-) -> Copied:
+def copy_schema(schema: Mapping[str, Any], most: int, read: Read) -> Copied:
     """A copy of at most `most` bytes as JSON. Of one that is larger, descriptions are shortened, then it is cut.
 
     It is copied level by level while there is room: what is deeper keeps its type, title and what it requires.

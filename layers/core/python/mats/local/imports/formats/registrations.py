@@ -1,6 +1,7 @@
 """Registrations, and rows of retrieval data sets: one, or a list."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from mats.domain.capability.registration import Registration
 from mats.domain.errors import RegistrationInvalid
@@ -18,10 +19,6 @@ def _is_row(value: Json) -> bool:
     )
 
 
-def _map_rows(value: Json, source: Source) -> Iterator[MappedValue]:
-    return map_each("", value, source, map_row, what="registrations")
-
-
 def map_row(where: str, row: Json, source: Source) -> MappedValue:
     """A registration in the source's namespace, or a row of a data set in its own."""
     if source.namespace and isinstance(row, Mapping) and "kind" in row:
@@ -36,4 +33,5 @@ def parse_row(row: Json) -> Registration:
     return Registration.parse(item_of(row))
 
 
+_map_rows = partial(map_each, "", one=map_row, what="registrations")
 FORMAT = Format("registrations", "a registration", 10, _is_row, _map_rows)
