@@ -192,8 +192,7 @@ def find_files(name: str) -> Iterator[File]:
                 if count > MAX_FILES:
                     yield File(name, problem=f"holds more than {MAX_FILES:,} files: import its folders one by one")
                     return
-                found = candidate._replace(home=str(home))
-                yield found._replace(files=_files_below(Path(folder))) if skills else found
+                yield candidate._replace(files=_files_below(Path(folder))) if skills else candidate
     for error in errors:
         yield File(str(error.filename or name), problem=f"cannot be read: {_reason(error)}")
 
@@ -209,7 +208,7 @@ def _candidate(path: Path, home: Path) -> File | None:
     folder = path.absolute().parent.name if is_skill else ""
     if path.is_symlink() and not leads_into(path, home):
         return File(str(path), problem="is a link out of the folder or in a circle; it is not followed")
-    return File(str(path), folder, claimed) if path.is_file() else None
+    return File(str(path), folder, claimed, home=str(home)) if path.is_file() else None
 
 
 def _files_below(folder: Path) -> tuple[str, ...]:

@@ -265,7 +265,7 @@ class Importer:
         refused, saved = list[Id](), list[Stored]()
         for id in waiting:
             shown, here = self._held[id], kept[id].profile if id in kept else None
-            # one that is here and waits for the same is what an import that was killed has left
+            # one here that waits for the same is what a killed import has left: it is written again
             if shown is None or (here and here.findable and here.held != shown.held):
                 refused.append(id)
             else:
