@@ -7,16 +7,18 @@ key of another service. Import this module late.
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import httpx2
 
+from mats.client.bounded_http import HEADERS
 from mats.domain.errors import Fault, RequestInvalid
 from mats.domain.protocols.a2a import A2aCall
 from mats.domain.protocols.addresses import split_url
@@ -161,18 +163,19 @@ def operation(call: HttpCall, arguments: Mapping[str, Any], url: str, secrets: l
             match parameter.in_:
                 case "path":
                     url = _with_path_value(url, parameter, value)
-                case "query" if value is not None:
+                case _ if value is None:
+                    continue
+                case "query":
                     query += _pairs(parameter, value)
                 case "querystring" if isinstance(value, Mapping) and not is_json(parameter.content):
                     query += _pairs(Parameter(name=parameter.name, in_="query"), value)
-                case "querystring" if value is not None:
+                case "querystring":
                     query.append(quote(_text(value), safe="=&"))
-                case "cookie" if value is not None:
+                case "cookie":
                     cookies += _pairs(parameter, value)
-                case "header" if value is not None:
-                    explode = _explodes(parameter)
-                    text = _content_of(parameter, value)
-                    text = text or _join(value, _separator(parameter), _text, explode=explode)
+                case "header":
+                    separator = _separator(parameter)
+                    text = separator.join(_expand(parameter, value, _text, separator))
                     headers[_header_name(parameter.name)] = header_value(parameter.name, text)
     body = left.pop(call.body_input, None) if call.body else None
     names = [each.property or each.name for each in call.parameters] + [call.body_input] * bool(call.body)
@@ -209,7 +212,7 @@ def message(call: A2aCall, arguments: Mapping[str, Any], url: str, secrets: list
 def _request(
     method: str, url: str, headers: Mapping[str, str], cookies: list[str], secrets: list[Credential], **body: Any
 ) -> httpx2.Request:
-    sent = {"Accept": "application/json, */*", "Accept-Encoding": "identity", "User-Agent": "mats", **headers}
+    sent = {"Accept": "application/json, */*", **HEADERS, **headers}
     sent |= {"Content-Type": body.pop("media_type")} if "media_type" in body else {}
     url, sent = with_secrets(url, sent, cookies, secrets)
     request = httpx2.Request(method, url, headers=sent, **body)
@@ -247,37 +250,37 @@ def _explodes(parameter: Parameter) -> bool:
     return is_form if parameter.explode is None else parameter.explode
 
 
-def _join(value: Any, separator: str, encode: Any, *, explode: bool) -> str:
-    """A value as text: entries of a list, names and values of an object, with a separator; exploded `name=value`."""
-    if isinstance(value, Mapping):
-        entries = ((encode(name), encode(entry)) for name, entry in value.items())
-        return separator.join(f"{name}{'=' if explode else separator}{entry}" for name, entry in entries)
-    return separator.join(map(encode, value)) if isinstance(value, list | tuple) else str(encode(value))
-
-
 def _separator(parameter: Parameter) -> str:
     return _SEPARATORS.get(parameter.style, ",")
 
 
-def _content_of(parameter: Parameter, value: Any) -> str:
-    """A value in the media type of its parameter; empty without one."""
-    return (json.dumps(value) if is_json(parameter.content) else _text(value)) if parameter.content else ""
+def _join(value: Any, separator: str, encode: Callable[[Any], str]) -> str:
+    """A value as text: the entries of a list, or the names and values of an object, with a separator."""
+    if isinstance(value, Mapping):
+        value = [*chain.from_iterable(value.items())]
+    return separator.join(map(encode, value)) if isinstance(value, list | tuple) else encode(value)
 
 
-def _pairs(parameter: Parameter, value: Any) -> Iterator[str]:
-    """A value in a query or cookie, as the parameter's style has it: `name=value`, percent-encoded."""
-    name, explode = quote(parameter.name, safe="[]"), _explodes(parameter)
-    encode = partial(_encode, safe=_RESERVED_IN_QUERY if parameter.reserved else "")
+def _expand(
+    parameter: Parameter, value: Any, encode: Callable[[Any], str], separator: str, named: str = ""
+) -> list[str]:
+    """The expansion of a value, as in RFC 6570: exploded one text for each entry, else one. `named` is `name=`."""
     if parameter.content:
-        yield f"{name}={encode(_content_of(parameter, value))}"
-    elif isinstance(value, Mapping | list) and parameter.style == "deepObject":
-        yield from _deep(name, value)
-    elif isinstance(value, Mapping) and explode:
-        yield from (f"{quote(key, safe='')}={encode(entry)}" for key, entry in value.items())
-    elif isinstance(value, list | tuple) and explode:
-        yield from (f"{name}={encode(entry)}" for entry in value)
-    else:
-        yield f"{name}={_join(value, quote(_separator(parameter), safe=','), encode, explode=False)}"
+        return [named + encode(json.dumps(value) if is_json(parameter.content) else value)]
+    if isinstance(value, Mapping) and _explodes(parameter):
+        return [f"{encode(key)}={encode(entry)}" for key, entry in value.items()]
+    if isinstance(value, list | tuple) and _explodes(parameter):
+        return [named + encode(entry) for entry in value]
+    return [named + _join(value, separator, encode)]
+
+
+def _pairs(parameter: Parameter, value: Any) -> Iterable[str]:
+    """A value in a query or cookie, as the parameter's style has it: `name=value`, percent-encoded."""
+    name = quote(parameter.name, safe="[]")
+    if isinstance(value, Mapping | list) and parameter.style == "deepObject" and not parameter.content:
+        return _deep(name, value)
+    encode = partial(_encode, safe=_RESERVED_IN_QUERY if parameter.reserved else "")
+    return _expand(parameter, value, encode, quote(_separator(parameter), safe=","), f"{name}=")
 
 
 def _deep(name: str, value: Any) -> Iterator[str]:
@@ -298,21 +301,13 @@ def _with_path_value(base: str, parameter: Parameter, value: Any) -> str:
     name, place = parameter.name, f"{{{parameter.name}}}"
     if value is None or value in ("", [], {}):
         raise refuse(name, "is required: it is a part of the path")
-    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(_join(value, "/", _text, explode=False)))):
+    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(_join(value, "/", _text)))):
         raise refuse(name, "must not have a path segment `.` or `..`")
-    explode, encode = _explodes(parameter), partial(_encode, safe=_RESERVED_IN_PATH if parameter.reserved else "")
-    match parameter.style:
-        case _ if parameter.content:
-            written = encode(_content_of(parameter, value))
-        case "label":
-            written = "." + _join(value, "." if explode else ",", _encode, explode=explode)
-        case "matrix" if explode and isinstance(value, list | Mapping):
-            pairs = value.items() if isinstance(value, Mapping) else ((name, entry) for entry in value)
-            written = "".join(f";{quote(key, safe='')}={_encode(entry)}" for key, entry in pairs)
-        case "matrix":
-            written = f";{quote(name, safe='')}={_join(value, ',', _encode, explode=False)}"
-        case _:
-            written = _join(value, quote(_separator(parameter), safe=","), encode, explode=explode)
+    encode = partial(_encode, safe=_RESERVED_IN_PATH if parameter.reserved else "")
+    separator = quote(_separator(parameter), safe=",")
+    styles = {"label": (".", ".", ""), "matrix": (";", ";", f"{quote(name, safe='')}=")}
+    before, between, named = styles.get(parameter.style, ("", separator, ""))
+    written = before + between.join(_expand(parameter, value, encode, separator, named))
     authority = base.find("/", base.find("://") + 3)
     if authority < 0 or place in base[:authority]:
         raise refuse(name, "would be a part of the host, which no input may choose")
@@ -345,21 +340,22 @@ def _body(call: HttpCall, value: Any) -> dict[str, Any]:
             (encoding.get(name) or Parameter(name=name, in_="form"), v) for name, v in value.items() if v is not None
         ]
         if kind == MULTIPART:
-            return {
-                "files": [(field.name, _part(one, field.content)) for field, v in fields for one in _parts(field, v)]
-            }
+            parts = [(field.name, _part(one, field.content)) for field, v in fields for one in _parts(field, v)]
+            return {"files": parts}
         text = "&".join(pair for field, v in fields for pair in _field_pairs(field, v))
         return {"content": text.encode(), "media_type": FORM}
     if is_json(kind):
-        return {"content": json.dumps(value, ensure_ascii=False).encode(), "media_type": call.body}
-    if _is_file(value):
-        return {"content": _part(value)[1], "media_type": call.body}
-    if isinstance(value, Mapping | list) and kind:
+        content = json.dumps(value, ensure_ascii=False).encode()
+    elif _is_file(value):
+        content = _part(value)[1]
+    elif isinstance(value, Mapping | list) and kind:
         raise refuse("body", f"must be text, or a file with `filename` and `base64`: it is sent as {kind}")
-    return {"content": _text(value).encode(), "media_type": call.body or _TEXT}
+    else:
+        content = _text(value).encode()
+    return {"content": content, "media_type": call.body or _TEXT}
 
 
-def _field_pairs(field: Parameter, value: Any) -> Iterator[str]:
+def _field_pairs(field: Parameter, value: Any) -> Iterable[str]:
     """A field of a form; an object is JSON unless a style says how it is written."""
     is_styled = bool(field.style or field.reserved) or field.explode is not None
     content = "" if is_styled else JSON if isinstance(value, Mapping) else field.content
@@ -368,7 +364,7 @@ def _field_pairs(field: Parameter, value: Any) -> Iterator[str]:
 
 def _parts(field: Parameter, value: Any) -> list[Any]:
     if isinstance(value, list) and field.explode is False:
-        return [_join(value, _separator(field), _text, explode=False)]
+        return [_join(value, _separator(field), _text)]
     return value if isinstance(value, list) and not is_json(field.content) else [value]
 
 
