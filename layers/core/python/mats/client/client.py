@@ -6,15 +6,16 @@ The retries are not urllib3's, which cannot sign each attempt anew or bound the 
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from secrets import SystemRandom
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 from urllib3 import HTTPResponse, PoolManager, Timeout
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.util import Retry
 
 from mats.adapters.bounded import read_bounded
 from mats.client.auth import Auth
@@ -75,18 +76,6 @@ def _problem(status: int, content: bytes) -> schema.Problem:
 def _quote(content: bytes) -> str:
     text = "".join(c if c.isprintable() else " " for c in content[:_MAX_QUOTED].decode("utf-8", "replace"))
     return text or "nothing"
-
-
-def _parse_retry_after(retry_after: str | None) -> float | None:
-    """Seconds from now, of a number or a date; none if it is neither."""
-    if not retry_after:
-        return None
-    if retry_after.isascii() and retry_after.isdigit():
-        return float(retry_after[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return None
 
 
 _PAGE = 100
@@ -225,10 +214,10 @@ class Client:
         data = b"" if body is None else json.dumps(body).encode()
         for attempt in range(1, self._retries.attempts + 1):
             try:
-                status, headers, content = self._send(method, path, data)
+                status, after_s, content = self._send(method, path, data)
                 if status in (200, 202):
                     return _parse(model, content)
-                raise error_of(_problem(status, content), _parse_retry_after(headers.get("Retry-After")))
+                raise error_of(_problem(status, content), after_s)
             except (Busy, Unreachable) as error:
                 pause_s = self._retries.pause_s(attempt, error.retry_after_s if isinstance(error, Busy) else None)
                 if pause_s is None:
@@ -236,7 +225,8 @@ class Client:
                 self._retries.sleep(pause_s)
         raise MatsError("`attempts` must be at least 1")
 
-    def _send(self, method: str, path: str, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
+    def _send(self, method: str, path: str, data: bytes) -> tuple[int, float | None, bytes]:
+        """The status of one attempt, the seconds of its Retry-After, and its body."""
         url = f"{self._url}{path}"
         headers: Mapping[str, str] = {
             "Accept": "application/json",
@@ -255,7 +245,9 @@ class Client:
                 body = read_bounded(response.read1, deadline, _MAX_BYTES)
                 if response.status >= _ERRORS:  # which may repeat the request, with its token
                     body = body.replace(headers.get("Authorization", "").rpartition(" ")[2].encode() or b"\0", b"...")
-                return response.status, response.headers, body
+                with suppress(InvalidHeader, ValueError):
+                    return response.status, Retry().get_retry_after(response), body
+                return response.status, None, body
         except OverflowError as error:
             raise NotUnderstood(str(error)) from error
         except TimeoutError as error:

@@ -110,13 +110,11 @@ class DiscoverRequest(Query):
         Raises:
             RequestInvalid: the body is invalid, or differs from the query string.
         """
-        given = parameters.model_dump(exclude_unset=True)
-        if isinstance(body, dict):
-            message = "differs between the body and the query string: give it in one of them"
-            conflicts = [Fault(name, message) for name in sorted(given) if name in body and body[name] != given[name]]
-            if conflicts:
-                raise RequestInvalid(conflicts)
-            body = {**given, **body}
+        if parameters.format and isinstance(body, dict):
+            if body.get("format", parameters.format) != parameters.format:
+                message = "differs between the body and the query string: give it in one of them"
+                raise RequestInvalid([Fault("format", message)])
+            body = {**body, "format": parameters.format}
         return cls.parse(body)
 
 

@@ -3,9 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import unquote
 
@@ -15,7 +13,6 @@ from pydantic.alias_generators import to_camel
 from mats.domain.capability.capability import Id, Kind
 from mats.domain.capability.faults import RequestModel
 from mats.domain.errors import CapabilityNotFound, Fault, RequestInvalid
-from mats.domain.profile.profile import Profile
 from mats.domain.protocols.namespaces import is_ip
 from mats.domain.search.query import Filter, Query, QueryText, Scope
 from mats.edge.app import Application
@@ -81,41 +78,32 @@ class ArdListParameters(Parameters):
     page_token: str | None = Field(default=None, description="`pageToken` of the page before.")
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFilter:
-    """Conditions on entries: what the index filters by, and what it cannot: the media type depends on the address."""
-
-    kinds: frozenset[Kind]
-    scope: Scope
-    accepts: Callable[[Profile], bool]
-
-    @classmethod
-    def of(cls, wish: ArdFilter) -> "EntryFilter":
-        tag_choices = {frozenset(wish.tags)} if wish.tags else set()
-        kinds = frozenset(Kind)
-        if wish.type:
-            requested = {kind: tags for kind, (type_, tags) in ard.PROTOCOLS.items() if type_ in wish.type}
-            own = frozenset(kind for kind in Kind if ard.own_type(kind) in wish.type)
-            kinds = own | requested.keys()
-            if requested and all(requested.values()) and not own:
-                tag_choices.add(frozenset().union(*requested.values()))
-        namespaces = frozenset(filter(None, map(ard.namespace_of, wish.publisher or ())))
-        if wish.publisher and not namespaces:
-            kinds = frozenset()
-        types = wish.type
-        return cls(
-            kinds, Scope(namespaces, frozenset(tag_choices)), lambda each: not types or ard.media_type(each) in types
-        )
+def _narrow(wish: ArdFilter) -> tuple[frozenset[Kind], Scope]:
+    """What the index can filter by; without a kind, nothing satisfies the filter."""
+    tag_choices = {frozenset(wish.tags)} if wish.tags else set()
+    kinds = frozenset(Kind)
+    if wish.type:
+        requested = {kind: tags for kind, (type_, tags) in ard.PROTOCOLS.items() if type_ in wish.type}
+        own = frozenset(kind for kind in Kind if ard.own_type(kind) in wish.type)
+        kinds = own | requested.keys()
+        if requested and all(requested.values()) and not own:
+            tag_choices.add(frozenset().union(*requested.values()))
+    namespaces = frozenset(filter(None, map(ard.namespace_of, wish.publisher or ())))
+    if wish.publisher and not namespaces:
+        kinds = frozenset()
+    return kinds, Scope(namespaces, frozenset(tag_choices))
 
 
 def search(application: Application, request: Request) -> Response:
     body = ArdSearch.parse(request.json())
-    wanted, begin = EntryFilter.of(body.query.filter), parse_token(body.page_token, int) if body.page_token else 0
+    kinds, scope = _narrow(body.query.filter)
+    types, begin = body.query.filter.type, parse_token(body.page_token, int) if body.page_token else 0
     results = []
-    if wanted.kinds:  # else nothing can satisfy the filter
-        kinds = () if wanted.kinds == frozenset(Kind) else tuple(sorted(wanted.kinds))
-        shortlist = application.search(request.caller, Query(query=body.query.text, kinds=kinds), wanted.scope)
-        results = [result for result in shortlist.results if wanted.accepts(result.candidate.profile)]
+    if kinds:
+        query = Query(query=body.query.text, kinds=() if kinds == frozenset(Kind) else tuple(sorted(kinds)))
+        results = list(application.search(request.caller, query, scope).results)
+    if types:  # which the index does not know: a media type depends on the address
+        results = [result for result in results if ard.media_type(result.candidate.profile) in types]
     results.sort(key=ard.relevance, reverse=True)
     end, base = begin + body.page_size, base_address(request)
     answer = ard.ArdSearchAnswer(
