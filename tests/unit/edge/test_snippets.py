@@ -227,7 +227,8 @@ def test_hostile_commands_stay_values(command, args, env, tool):
 def test_hostile_operations_stay_arguments(path, name, value, media_type):
     body = {"type": "object", "properties": {name: {"const": value}}}
     parameter = Parameter(name=name or "n", in_="query")
-    schema = {"type": "object", "properties": {"body": body}, "required": [parameter.name]}
+    properties = {parameter.name: {}, "body": body}
+    schema = {"type": "object", "properties": properties, "required": [parameter.name]}
     call = HttpCall(method="POST", url=f"https://x.example/{path}", parameters=(parameter,), body=media_type)
     found = a_call(call, schema)
     before, _, last = found.curl.rpartition("\n")
@@ -250,4 +251,4 @@ def test_hostile_operations_stay_arguments(path, name, value, media_type):
 @pytest.mark.parametrize("name", ["X\r\nHost: evil", "a b", "", "é"])
 def test_a_header_that_cannot_be_sent_makes_no_command(name):
     call = HttpCall(method="GET", url="https://x.example/", parameters=(Parameter(name=name, in_="header"),))
-    assert a_call(call, {"type": "object", "properties": {}, "required": [name]}).curl == ""
+    assert a_call(call, {"type": "object", "properties": {name: {}}, "required": [name]}).curl == ""

@@ -15,7 +15,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -172,11 +172,10 @@ class Caller:
         named = {name: variable_of(f"INPUT_{_OTHER.sub('_', name)}", call.url) for name in call.inputs}
         values = {**{name: self.environment.get(each, "") for name, each in named.items()}, **self.values}
         url = requests.fill_in(call.url, call.inputs, values, in_url=True)
-        found = requests.credentials_for(call.auth, url, self.environment, private=self.private, unset=not reveal)
-        if reveal:
-            return url, found
-        shown = requests.fill_in(call.url, call.inputs, requests.hide_secrets(values), in_url=True)
-        return shown, [replace(each, value=each.shown) for each in found]
+        secrets = requests.credentials_for(call.auth, url, self.environment, private=self.private, reveal=reveal)
+        if not reveal:
+            url = requests.fill_in(call.url, call.inputs, requests.hide_secrets(values), in_url=True)
+        return url, secrets
 
     def _send(self, request: "httpx2.Request", *, read_message: bool) -> Called:
         from mats.client.bounded_http import send  # noqa: PLC0415 - loads the HTTP library
@@ -195,19 +194,20 @@ class Caller:
         values = {**values_of(call.stated), **self.values}
         given = {name: value for name, value in values.items() if name in call.headers}
         missing = [name for name in call.headers if name not in {*given, *call.optional}]
-        faults, headers, shown_url, secrets = list[Fault](), dict[str, str](), "", list["Credential"]()
+
+        faults, shown_url, secrets = list[Fault](), "", list["Credential"]()
         with requests.gather(faults):
             requests.check_values(missing, "the server asks for this header")
-            headers = {name: requests.header_value(name, value) for name, value in given.items()}
+            given = {name: requests.header_value(name, value) for name, value in given.items()}
         with requests.gather(faults):
             shown_url, secrets = self._address(call, reveal=False)
         if faults:
             raise RequestInvalid(faults)
-        shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(headers), [], secrets)
+        shown_url, shown = requests.with_secrets(shown_url, requests.hide_secrets(given), [], secrets)
 
         def ask(wanted: "Ask") -> Any:
             url, secrets = self._address(call, reveal=True)
-            url, sent = requests.with_secrets(url, headers, [], secrets)
+            url, sent = requests.with_secrets(url, given, [], secrets)
             try:
                 return mcp_session.ask_address(
                     url, wanted, timeout_s=self.timeout_s, headers=sent, max_bytes=self.max_bytes, private=self.private

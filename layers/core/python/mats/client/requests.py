@@ -47,12 +47,11 @@ _OPEN = (AuthScheme(scheme="bearer", option=1), AuthScheme(scheme="none", option
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A secret, where it is sent, and what is shown in its place."""
+    """A secret and where it is sent."""
 
     place: str
     name: str
     value: str = field(repr=False)
-    shown: str
 
 
 def refuse(attribute: str, message: str) -> RequestInvalid:
@@ -69,9 +68,11 @@ def gather(faults: list[Fault]) -> Iterator[None]:
 
 
 def credentials_for(
-    auth: Sequence[AuthScheme], url: str, environment: Mapping[str, str], *, private: bool = False, unset: bool = False
+    auth: Sequence[AuthScheme], url: str, environment: Mapping[str, str], *, private: bool, reveal: bool
 ) -> list[Credential]:
-    """The secrets of the first alternative whose variables are all set; with `unset`, else of the first.
+    """The secrets of the first alternative whose variables are all set.
+
+    Unless to `reveal`, the names of their variables; if no alternative has all, those of the first.
 
     Raises RequestInvalid: no alternative has all, or they would be sent unencrypted.
     """
@@ -84,11 +85,11 @@ def credentials_for(
         if unsent := [each.scheme for each in schemes if each.scheme not in _SENT]:
             missing.append(f"authentication by {unsent[0]}, which this client does not support")
             continue
-        found, lacking = _read_secrets(schemes, url, environment)
+        found, lacking = _read_secrets(schemes, url, environment, reveal=reveal)
         (unready if lacking else ready).append(found)
         missing.append(" and ".join(dict.fromkeys(lacking)))
     needs = "" if ready else f"needs {', or '.join(dict.fromkeys(missing))}: set it in the environment"
-    if unset and variable_of("", url):
+    if not reveal and variable_of("", url):
         ready += unready
     unencrypted = ""
     if (not ready or ready[0]) and urlsplit(url).scheme != "https" and not (private and not namespace_of_url(url)):
@@ -100,26 +101,25 @@ def credentials_for(
 
 
 def _read_secrets(
-    schemes: list[AuthScheme], url: str, environment: Mapping[str, str]
+    schemes: list[AuthScheme], url: str, environment: Mapping[str, str], *, reveal: bool
 ) -> tuple[list[Credential], list[str]]:
     """The credentials of these schemes, and the variables that are not set."""
-    found, lacking = list[Credential](), list[str]()
+    lacking = list[str]()
 
     def value_of(name: str) -> str:
         variable = variable_of(name, url)
         value = environment.get(variable, "").strip()
         if not value:
             lacking.append(variable or f"{name}, which has no name for this host")
-        return header_value(variable, value)
+        header_value(variable, value)
+        return value if reveal else f"${variable}"
 
-    for secret in secrets_of([each.model_copy(update={"option": None}) for each in schemes]):
-        value, shown = value_of(secret.variable), f"${variable_of(secret.variable, url)}"
-        found.append(Credential(secret.place, secret.name, secret.prefix + value, secret.prefix + shown))
+    secrets = secrets_of([each.model_copy(update={"option": None}) for each in schemes])
+    found = [Credential(each.place, each.name, each.prefix + value_of(each.variable)) for each in secrets]
     if any(each.scheme == "basic" for each in schemes):
         pair = f"{value_of('API_USER')}:{value_of('API_PASSWORD')}"
-        shown = f"${variable_of('API_USER', url)}:${variable_of('API_PASSWORD', url)}"
-        value = base64.b64encode(pair.encode()).decode()
-        found.append(Credential("header", "Authorization", f"Basic {value}", f"Basic {shown}"))
+        value = base64.b64encode(pair.encode()).decode() if reveal else pair
+        found.append(Credential("header", "Authorization", f"Basic {value}"))
     return found, lacking
 
 

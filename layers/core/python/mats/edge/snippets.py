@@ -26,7 +26,7 @@ from mats.domain.protocols.mcp_server import McpRemote, McpServer, McpStdio, val
 from mats.domain.protocols.namespaces import namespace_of_url
 from mats.domain.protocols.openapi import HttpCall, media_type_of
 from mats.domain.protocols.openapi_document import FORM, MULTIPART
-from mats.domain.protocols.values import mapping_at, value_at
+from mats.domain.protocols.values import mapping_at
 from mats.domain.text.fence import escape_hidden, is_hidden, spell_out
 from mats.edge.schema import Capability
 
@@ -68,12 +68,12 @@ class Snippets(BaseModel):
         call = from_text(profile.invocation)
         if call is None:
             return cls(facts={}, missing=WAYS_TO_CALL[profile.indexed_kind])
-        schema = mapping_at(json.loads(profile.input_schema or "{}"))
+        arguments = _examples_for(call, mapping_at(json.loads(profile.input_schema or "{}")))
         return cls(
             facts=facts_of(call),
             mcp=client_configuration(call, profile.id) if isinstance(call, McpStdio | McpRemote) else "",
-            curl=curl_command(call, schema) if isinstance(call, HttpCall | A2aCall) else "",
-            python=python_call(call, schema),
+            curl=curl_command(call, arguments) if isinstance(call, HttpCall | A2aCall) else "",
+            python=python_call(call, arguments),
         )
 
     def text(self, format: SnippetFormat) -> str:
@@ -136,8 +136,8 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return escape_hidden(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
-def python_call(call: Invocation, schema: Mapping[str, Any]) -> str:
-    """A call with what the input schema requires; empty for what `mats.client.call` cannot call."""
+def python_call(call: Invocation, arguments: Mapping[str, Any]) -> str:
+    """A call with these arguments; empty for what `mats.client.call` cannot call."""
     url, options = getattr(call, "url", ""), list[str]()
     match call:
         case McpStdio():
@@ -146,7 +146,6 @@ def python_call(call: Invocation, schema: Mapping[str, Any]) -> str:
             options += [] if namespace_of_url(url) else ["private=True"]
         case _:
             return ""
-    arguments = {"message": "Hello"} if isinstance(call, A2aCall) else _examples_for(call, schema)
     if named := dict.fromkeys((*call.inputs, *getattr(call, "headers", ())), ""):
         options.append(f"values={_literal(named)}")
     given = [_literal(call.model_dump(mode="json")), _literal(arguments), *options]
@@ -155,7 +154,9 @@ def python_call(call: Invocation, schema: Mapping[str, Any]) -> str:
 
 
 def _examples_for(call: Invocation, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Examples of what a schema requires, and of a body."""
+    """Examples of what a schema requires, and of a body; of an agent a message."""
+    if isinstance(call, A2aCall):
+        return {"message": "Hello"}
     required, properties = schema.get("required"), mapping_at(schema, "properties")
     names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     if isinstance(call, HttpCall) and call.body:
@@ -189,13 +190,13 @@ def _literal(value: Any) -> str:
     return "".join(f"\\U{ord(c):08x}" if c != "\n" and is_hidden(c) else c for c in written)
 
 
-def curl_command(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> str:
+def curl_command(call: HttpCall | A2aCall, arguments: Mapping[str, Any]) -> str:
     """The command, an option on each line; empty if a name cannot be sent.
 
     Every value is given so that curl takes it as it is: it expands no braces, and reads no file that `@` or `<` names
     but `FILE`, which stands for one to upload.
     """
-    if (request := _request(call, schema)) is None:
+    if (request := _request(call, arguments)) is None:
         return ""
     url, sent, body = request
     options, address, method = list[str](), "", getattr(call, "method", "POST")
@@ -218,14 +219,14 @@ def curl_command(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> str:
     return " \\\n  ".join((first, *options, *sent, *_body(getattr(call, "body", "application/json"), body)))
 
 
-def _request(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> tuple[str, list[str], Any] | None:
-    """The address, the options for headers and cookies, and the body, with all that is required; None if impossible."""
+def _request(call: HttpCall | A2aCall, arguments: Mapping[str, Any]) -> tuple[str, list[str], Any] | None:
+    """The address, the options for headers and cookies, and the body, with these arguments; None if impossible."""
     if isinstance(call, A2aCall):
-        message = call.message("Hello", call.url)
+        message = call.message(arguments["message"], call.url)
         return message and (message[0], [f"-H {shell_word(f'{n}: {v}')}" for n, v in message[1].items()], message[2])
-    url, sent, required = call.url, list[str](), schema.get("required")
+    url, sent = call.url, list[str]()
     for each in call.parameters:
-        if each.in_ == "path" or not isinstance(required, list) or (each.property or each.name) not in required:
+        if each.in_ == "path" or (each.property or each.name) not in arguments:
             continue
         value = f"{{{re.sub(r'[^A-Za-z0-9_.-]+', '_', each.name) or 'value'}}}"
         option, sign = ("-H", ": ") if each.in_ == "header" else ("-b", "=")
@@ -235,8 +236,7 @@ def _request(call: HttpCall | A2aCall, schema: Mapping[str, Any]) -> tuple[str, 
             sent.append(f"{option} {shell_word(each.name + sign + value)}")
         else:
             return None
-    stated = value_at(schema, "properties", call.body_input)
-    return url, sent, _with_files(call, example_of(stated or {}, schema), schema) if call.body else None
+    return url, sent, arguments.get(call.body_input, "") if call.body else None
 
 
 def _body(media_type: str, body: Any) -> list[str]:
