@@ -18,7 +18,6 @@ from mats.edge.tools.formats import _TARGETS, tool_of
 from mats.local.imports.files import Skipped
 from mats.local.imports.formats import map_value
 from mats.local.imports.sources import open_sources
-from tests.request_checker import Checker
 
 HARBOUR = "https://api.harbour.example/v1"
 
@@ -641,34 +640,44 @@ QUERY = [
     placed("tags", "query", schema={"type": "array", "items": {"type": "string"}}),
     placed("trace", "header", required=True, schema={"type": "string"}),
 ]
-OPERATIONS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
+OPERATIONS: dict[tuple[str, str], tuple[dict[str, Any], Any, str, dict[str, str], str]] = {
+    # path, method: operation, input, and the address, the headers and the body that it makes
     ("/liners", "post"): (
         {"requestBody": {"required": True, "content": {JSON: {"schema": LINER}}}},
         {"body": {"name": None, "length": 2, "flag": "nl"}},
+        "/liners", {"content-type": JSON}, '{"name": null, "length": 2, "flag": "nl"}',
     ),
-    ("/liners", "get"): ({"parameters": QUERY}, {"limit": 3, "tags": ["a", "b"], "trace": "t"}),
-    ("/liners/{id:[0-9]+}", "delete"): ({"parameters": [placed("id", schema={"type": "integer"})]}, {"id": 4}),
-    ("/quays/{name+}?deep=true", "get"): ({"parameters": [placed("name", schema={"type": "string"})]}, {"name": "a/b"}),
+    ("/liners", "get"): (
+        {"parameters": QUERY}, {"limit": 3, "tags": ["a", "b"], "trace": "t"},
+        "/liners?limit=3&tags=a&tags=b", {"trace": "t"}, "",
+    ),
+    ("/liners/{id:[0-9]+}", "delete"): (
+        {"parameters": [placed("id", schema={"type": "integer"})]}, {"id": 4}, "/liners/4", {}, "",
+    ),
+    ("/quays/{name+}?deep=true", "get"): (
+        {"parameters": [placed("name", schema={"type": "string"})]}, {"name": "a/b"}, "/quays/a/b?deep=true", {}, "",
+    ),
     ("/dues", "post"): (
         {"requestBody": {"content": {FORM: {"schema": CARD, "encoding": {"card": {"style": "deepObject"}}}}}},
         {"body": {"card": {"n": 1}, "tags": ["a", "b"]}},
+        "/dues", {"content-type": FORM}, "card[n]=1&tags=a&tags=b",
     ),
     ("/notes", "put"): (
         {"requestBody": {"content": {"*/*": {"schema": {"type": "array", "items": LINER}}}}},
         {"body": [{"name": "x", "length": 1}]},
+        "/notes", {"content-type": JSON}, '[{"name": "x", "length": 1}]',
     ),
-}
+}  # fmt: skip
 
 
 def whole() -> dict[str, Any]:
     paths: dict[str, Any] = {}
-    for (path, method), (operation, _) in OPERATIONS.items():
+    for (path, method), (operation, *_) in OPERATIONS.items():
         paths.setdefault(path, {})[method] = {"summary": "s", **operation}
     return document(paths, components={"schemas": {"Flag": {"enum": ["nl", "no"], "nullable": True}}})
 
 
 def test_every_operation_is_handed_over_in_every_format_and_called_as_documented():
-    checker = Checker(whole())
     for one in mapped(whole()):
         assert one.registration
         profile = profile_of(one.registration, origin="")
@@ -682,15 +691,9 @@ def test_every_operation_is_handed_over_in_every_format_and_called_as_documented
         descriptor = one.registration.descriptor
         assert descriptor
         path, method = str(descriptor["path"]), str(descriptor["method"])
-        arguments = OPERATIONS[path, method.lower()][1]
+        _, arguments, address, headers, body = OPERATIONS[path, method.lower()]
         Draft202012Validator(tool.valid_schema).validate(arguments)
         shown = Caller(environment={}).prepare(from_text(profile.invocation), arguments).shown
-        assert checker.faults(path, method, shown) == []
-        for spoiled in (
-            {**shown, "url": f"{HARBOUR}/other"},
-            {**shown, "url": shown["url"].partition("?")[0] + "?odd=1"},
-            {**shown, "method": "TRACE"},
-            *([{**shown, "headers": {"content-type": "text/x"}}] if "body" in shown and path != "/notes" else []),
-            *([{**shown, "body": '{"length": 0}'}] if JSON in shown["headers"].get("content-type", "") else []),
-        ):
-            assert checker.faults(path, method, spoiled)
+        assert (shown["method"], shown["url"]) == (method.upper(), f"{HARBOUR}{address}")
+        assert shown["headers"].items() >= headers.items()
+        assert shown.get("body", "") == body
