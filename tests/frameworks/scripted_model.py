@@ -1,14 +1,12 @@
 """A model server for agents on loopback: chat completions, streamed or not, and responses; it follows a script."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from email.message import Message
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tests.aws.bedrock_model import Exchange
-from tests.aws.bedrock_rules import Refused
-from tests.aws.model_server import Act, Answer, ModelServer, Raw, Refuse
+from tests.servers.site import Asked, site
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 
@@ -25,44 +23,41 @@ Script: TypeAlias = Callable[[list[str]], Call | str]
 """What the model says next, given what the tools have returned so far, first to last."""
 
 
-class ScriptedModel(ModelServer):
-    """Follows a script; refuses a call of a tool that the request does not offer."""
+@dataclass
+class ScriptedModel:
+    """Follows a script; a call of a tool that the request does not offer is a mistake."""
 
-    def __init__(self, script: Script) -> None:
-        super().__init__(self._follow)
-        self._script = script
-        self.offered: list[list[str]] = []
-        """The names of the tools of every request."""
+    script: Script
+    url: str = ""
+    offered: list[list[str]] = field(default_factory=list)  # The names of the tools of every request
+    mistakes: list[Exception] = field(default_factory=list)  # Answered with 500, and raised at the end
 
-    def read(self, method: str, path: str, headers: Message, content: bytes) -> tuple[str, str, dict[str, Any]]:
-        """One of the two operations."""
-        if method != "POST" or path not in (CHAT, RESPONSES):
-            raise Refused(f"Unknown request URL: {method} {path}", "not_found")
-        body = json.loads(content)
-        return path, body["model"], body
+    def answer(self, asked: Asked) -> Any:
+        try:
+            assert (asked.method, asked.path in (CHAT, RESPONSES)) == ("POST", True), asked.target
+            return self._follow(asked.path, json.loads(asked.body))
+        except Exception as error:
+            self.mistakes.append(error)
+            return 500
 
-    def own_answer(self, exchange: Exchange) -> Answer:
-        """Everything follows the script."""
-        raise AssertionError
-
-    def complaint_about(self, exchange: Exchange, body: Any) -> str:
-        """Replies are made here."""
-        return ""
-
-    def refusal(self, act: Refuse) -> Raw:
-        """An error as OpenAI's API words it."""
-        error = {"message": act.message, "type": "invalid_request_error", "param": None, "code": act.code}
-        return Raw(json.dumps({"error": error}).encode(), 400)
-
-    def _follow(self, exchange: Exchange) -> Act:
-        body = exchange.body
+    def _follow(self, path: str, body: Mapping[str, Any]) -> Any:
         tools = [tool.get("function", tool)["name"] for tool in body.get("tools", ())]
         self.offered.append(tools)
-        said = self._script(list(_outputs(body)))
+        said = self.script(list(_outputs(body)))
         assert isinstance(said, str) or said.tool in tools, f"{said} is not among {tools}"
-        if exchange.operation == RESPONSES:
-            return Answer(_response(said, exchange))
-        return _stream(said, exchange) if body.get("stream") else Answer(_completion(said, exchange))
+        number, model = len(self.offered), body["model"]
+        if path == RESPONSES:
+            return _response(said, number, model)
+        return _stream(said, number, model) if body.get("stream") else _completion(said, number, model)
+
+
+@contextmanager
+def scripted_model(script: Script) -> Iterator[ScriptedModel]:
+    model = ScriptedModel(script)
+    with site(model.answer) as model.url:
+        yield model
+    if model.mistakes:
+        raise model.mistakes[0]
 
 
 def _outputs(body: Mapping[str, Any]) -> Iterable[str]:
@@ -92,44 +87,46 @@ def _message(said: Call | str, number: int) -> dict[str, Any]:
 _USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
 
-def _chunk(exchange: Exchange, kind: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    named = {"id": f"chatcmpl-{exchange.number}", "object": kind, "created": 1_767_225_600, "model": exchange.model}
+def _chunk(number: int, model: str, kind: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    named = {"id": f"chatcmpl-{number}", "object": kind, "created": 1_767_225_600, "model": model}
     return {**named, "choices": choices, **more}
 
 
-def _completion(said: Call | str, exchange: Exchange) -> dict[str, Any]:
-    message, end = _message(said, exchange.number), "stop" if isinstance(said, str) else "tool_calls"
-    choice = {"index": 0, "message": message, "finish_reason": end, "logprobs": None}
-    return _chunk(exchange, "chat.completion", [choice], usage=_USAGE)
+def _completion(said: Call | str, number: int, model: str) -> dict[str, Any]:
+    end = "stop" if isinstance(said, str) else "tool_calls"
+    choice = {"index": 0, "message": _message(said, number), "finish_reason": end, "logprobs": None}
+    return _chunk(number, model, "chat.completion", [choice], usage=_USAGE)
 
 
-def _stream(said: Call | str, exchange: Exchange) -> Raw:
+def _stream(said: Call | str, number: int, model: str) -> tuple[int, dict[str, str], bytes]:
     """The same as server-sent events: the message in one piece, its end, the usage."""
-    kind, end = "chat.completion.chunk", "stop" if isinstance(said, str) else "tool_calls"
+    end = "stop" if isinstance(said, str) else "tool_calls"
     chunks = [
-        _chunk(exchange, kind, [{"index": 0, "delta": _message(said, exchange.number), "finish_reason": None}]),
-        _chunk(exchange, kind, [{"index": 0, "delta": {}, "finish_reason": end}]),
-        _chunk(exchange, kind, [], usage=_USAGE),
+        _chunk(number, model, "chat.completion.chunk", choices, **more)
+        for choices, more in (
+            ([{"index": 0, "delta": _message(said, number), "finish_reason": None}], {}),
+            ([{"index": 0, "delta": {}, "finish_reason": end}], {}),
+            ([], {"usage": _USAGE}),
+        )
     ]
-    lines = [*map(json.dumps, chunks), "[DONE]"]
-    text = "".join(f"data: {line}\n\n" for line in lines)
-    return Raw(text.encode(), headers={"Content-Type": "text/event-stream"})
+    text = "".join(f"data: {line}\n\n" for line in (*map(json.dumps, chunks), "[DONE]"))
+    return 200, {"Content-Type": "text/event-stream"}, text.encode()
 
 
-def _response(said: Call | str, exchange: Exchange) -> dict[str, Any]:
+def _response(said: Call | str, number: int, model: str) -> dict[str, Any]:
     if isinstance(said, str):
         content = [{"type": "output_text", "text": said, "annotations": []}]
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
     else:
-        call = {"call_id": f"call_{exchange.number}", "name": said.tool, "arguments": json.dumps(said.arguments)}
-        item = {"type": "function_call", "id": f"fc_{exchange.number}", "status": "completed", **call}
+        call = {"call_id": f"call_{number}", "name": said.tool, "arguments": json.dumps(said.arguments)}
+        item = {"type": "function_call", "id": f"fc_{number}", "status": "completed", **call}
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     usage = {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120, **details}
     return {
-        "id": f"resp_{exchange.number}",
+        "id": f"resp_{number}",
         "object": "response",
         "created_at": 1_767_225_600,
-        "model": exchange.model,
+        "model": model,
         "status": "completed",
         "output": [item],
         "usage": usage,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.frameworks.conftest import Program
-from tests.frameworks.scripted_model import Call, ScriptedModel
+from tests.frameworks.scripted_model import Call, scripted_model
 from tests.frameworks.tool_server import NOWHERE, ToolServer
 
 AGENTS = ["strands.md", "langchain.md", "llamaindex.md", "openai-agents.md"]
@@ -37,7 +37,7 @@ def test_an_agent_finds_calls_and_reports(page: str, program: Program, tools: To
     before = program.outcomes()
     program.write("find-then-call.md", "find_then_call.py")
     program.write(page, "agent.py")
-    with ScriptedModel(find_call_report) as model:
+    with scripted_model(find_call_report) as model:
         printed = program.run("agent.py", f"{model.url}/v1")
     assert "stdio and streamable HTTP" in printed
     assert tools.asked == [QUESTION]
@@ -64,7 +64,7 @@ def look_up(returned: list[str]) -> Call | str:
 @pytest.mark.parametrize("page", ["strands.md", "openai-agents.md"])
 def test_an_agent_looks_up_over_mcp(page: str, program: Program):
     program.write(page, "over_mcp.py")
-    with ScriptedModel(look_up) as model:
+    with scripted_model(look_up) as model:
         printed = program.run("over_mcp.py", f"{model.url}/v1")
     assert f"It is {GEOCODE}." in printed
     assert {*map(tuple, model.offered)} == {("search_capabilities", "get_capability", "report_outcome")}

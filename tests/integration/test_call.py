@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,9 +17,9 @@ from mats.client import Called
 from mats.client import call as call_it
 from mats.domain.errors import NotPossible
 from tests.command import sql
-from tests.conftest import ROOT, skip_or_fail
+from tests.conftest import ROOT
 from tests.frameworks.scripted_model import Call as ScriptedCall
-from tests.frameworks.scripted_model import ScriptedModel
+from tests.frameworks.scripted_model import scripted_model
 from tests.frameworks.tool_server import NOWHERE, tool_server
 from tests.integration.conftest import Mats, Service, serving
 from tests.servers.site import Asked, site
@@ -78,18 +77,6 @@ def test_mcp_over_stdio(mats: Mats, monkeypatch: pytest.MonkeyPatch):
     mats("call", id, "--set", "TIDE_KEY=x", "--set", "odd=y").fails(2, "set TIDE_KEY in", "odd: cannot be set")
     ran = mats("call", id, "--input", '{"harbour": "Emden"}', "--yes", "--json", TIDE_KEY="mine")
     assert ran.json["content"] == {"result": "Emden at noon, said mineNone"}
-
-
-@pytest.mark.server
-@pytest.mark.slow
-def test_mcp_over_stdio_of_a_published_server(mats: Mats):
-    if shutil.which("npx") is None:
-        skip_or_fail("npx")
-    register(mats, "mcp", "--timeout", "300", "--", "npx", "-y", "@modelcontextprotocol/server-everything")
-    with serving(mats) as service:
-        call = find(service, "echo back the input string")
-    assert (call["command"], call["args"]) == ("npx", ["-y", "@modelcontextprotocol/server-everything"])
-    assert "hello" in str(call_it(call, {"message": "hello"}, may_run=lambda command: True).content)
 
 
 def test_mcp_over_http(mats: Mats):
@@ -216,7 +203,7 @@ def test_agent_of_the_examples_finds_calls_and_reports(mats: Mats):
             return f"It says: {returned[-1]}"
         return ScriptedCall("com_deepwiki_mcp__ask_question", {"repoName": "acme/tides", "question": "Which?"})
 
-    with tool_server() as tools, ScriptedModel(script) as model:
+    with tool_server() as tools, scripted_model(script) as model:
         register(mats, "mcp", tools.url, namespace="com.deepwiki.mcp")
         with serving(mats) as service:
             environment = {

@@ -60,32 +60,6 @@ COMMANDS = [
 ]
 
 
-def entry_of(command: str) -> dict[str, Any]:
-    """What `claude mcp add` writes for a command; an option that takes several values comes after the name."""
-    words = iter(shlex.split(command.replace("$MATS_TOKEN", TOKEN)))
-    assert [next(words) for _ in range(3)] == ["claude", "mcp", "add"]
-    entry: dict[str, Any] = {}
-    said: list[str] = []
-    for word in words:
-        match word:
-            case "--transport":
-                entry["type"] = next(words)
-            case "--env" | "--header" if not said:
-                raise AssertionError(f"{word} would take the name for another value")
-            case "--env":
-                name, _, value = next(words).partition("=")
-                entry["env"] = {name: value}
-            case "--header":
-                name, _, value = next(words).partition(": ")
-                entry["headers"] = {name: value}
-            case "--":
-                entry["command"], *entry["args"] = words
-            case _:
-                said.append(word)
-    assert said[0] == "mats"
-    return entry | ({"url": said[1]} if said[1:] else {})
-
-
 @pytest.fixture(scope="module")
 def clone(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone of mats after `make run`."""
@@ -153,13 +127,15 @@ def test_the_address_with_a_token_finds(shared: Service):
         anyio.run(use, opened({"url": entry["url"]}))
 
 
-def test_the_address_on_this_machine_finds_without_a_token(sample: Mats):
-    (command,) = [each for each in COMMANDS if LOCAL in each]
-    with serving(sample) as service:
-        anyio.run(use, opened(entry_of(command.replace(LOCAL, service.url))))
-
-
-def test_commands_write_what_the_files_say():
-    written = [entry_of(command) for command in COMMANDS if LOCAL not in command]
-    (by_stdio, by_http) = [each.entry for each in CONFIGURATIONS if each.file == ".mcp.json"]
-    assert written == [by_stdio, by_http]
+def test_commands_say_what_the_files_say():
+    """An option of `claude mcp add` that takes several values comes after the name."""
+    said = [shlex.split(command.replace("$MATS_TOKEN", TOKEN)) for command in COMMANDS]
+    by_stdio, by_http = [each.entry for each in CONFIGURATIONS if each.file == ".mcp.json"]
+    token = [word for name, value in by_http["headers"].items() for word in ("--header", f"{name}: {value}")]
+    variables = [word for name, value in by_stdio["env"].items() for word in ("--env", f"{name}={value}")]
+    assert [words[:3] for words in said] == [["claude", "mcp", "add"]] * 3
+    assert [words[3:] for words in said] == [
+        ["--transport", "stdio", "mats", *variables, "--", by_stdio["command"], *by_stdio["args"]],
+        ["--transport", "http", "mats", f"{LOCAL}/mcp"],
+        ["--transport", "http", "mats", by_http["url"], *token],
+    ]

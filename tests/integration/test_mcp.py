@@ -12,9 +12,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from mats.edge.mcp.protocol import CURRENT, WITH_HANDSHAKE
-from tests.command import sql
 from tests.conftest import ROOT
-from tests.integration.conftest import Mats, rows, tool
+from tests.integration.conftest import Mats, tool
 
 ITEMS = [
     tool("refund", description="Give money back for a card payment", input_schema={"properties": {"id": {}}}),
@@ -129,14 +128,3 @@ def test_unusable_registry_is_reported_in_one_line(tmp_path):
     ran = Mats(home)("mcp", stdin=PING)
     assert ran.code == 3
     assert ran.out == ""
-
-
-def test_unsearchable_registry_is_a_tool_error(tmp_path):
-    stocked = Mats(tmp_path / "home")
-    assert stocked("add", "-", stdin=rows(tool("refund"))).code == 0
-    sql(stocked.home / "mats.db", "DROP TABLE entries")
-    call = {"name": "search_capabilities", "arguments": {"query": "money", "min_relevance": 0}}
-    ran = stocked("mcp", stdin=json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
-    result = json.loads(ran.out)["result"]
-    assert result["isError"]
-    assert "entries" in result["content"][0]["text"]
