@@ -112,11 +112,6 @@ def test_filters_match_any_value_of_every_key(wanted, expected):
     assert names(search(filter=wanted)) == expected
 
 
-@pytest.mark.parametrize("wanted", [{"metadata.kind": ["tool"]}, {"tags": []}, {"tags": [1]}, {"tags": [""]}, "x"])
-def test_unknown_filters_are_rejected(wanted):
-    refused(search(filter=wanted), 400)
-
-
 def test_pages_of_results_are_disjoint_and_complete():
     whole = [one["identifier"] for one in found(search(pageSize=100), "SearchResponse")["results"]]
     first = found(search(pageSize=3), "SearchResponse")
@@ -139,6 +134,9 @@ def test_federation_has_no_referrals():
         {"query": {"text": "x"}, "federation": "all"}, {"query": {"text": "x"}, "pageToken": "WzFd"},
         {"query": {"text": "\ud800"}}, {"query": {"text": "x", "filter": {"\ud800": ["y"]}}},
         {"query": {"text": "x", "filter": {f"k{n}": ["y"] for n in range(30)}}},
+        *({"query": {"text": "x", "filter": wanted}} for wanted in (
+            {"metadata.kind": ["tool"]}, {"tags": []}, {"tags": [1]}, {"tags": [""]}, "x",
+        )),
         b"query=x", b"\xff\xfe", b"[" * 60_000,
     )),
     (b'{"query": {"text": "' + b"x" * 70_000 + b'"}}', 413),
@@ -311,15 +309,8 @@ def test_unavailable_index_is_an_ard_error(path, monkeypatch):
     assert "10.0.0.1" not in response.body
 
 
-def test_openapi_has_the_shapes_of_the_specification():
-    document, terms = openapi.document(), SCHEMA["$defs"]
-    schemas, paths = document["components"]["schemas"], document["paths"]
-    entry = terms["terms"]["properties"].keys()
-    assert schemas["ArdEntry"]["properties"].keys() <= entry
-    assert schemas["ArdResult"]["properties"].keys() <= entry | {"score", "source"}
-    assert schemas["ArdSearchAnswer"]["properties"].keys() == terms["SearchResponse"]["properties"].keys()
-    assert schemas["ArdList"]["properties"].keys() <= terms["ListResponse"]["properties"].keys()
-    assert schemas["ArdError"]["properties"].keys() == terms["Error"]["properties"].keys()
+def test_errors_are_documented_as_the_specification_has_them():
+    paths = openapi.document()["paths"]
     for path, status in (("/search", "400"), ("/agents", "400"), ("/agents/{identifier}", "404")):
         (operation,) = paths[path].values()
         (content,) = operation["responses"][status]["content"].items()

@@ -162,13 +162,10 @@ def test_client_may_name_the_tools_it_wants(query, offered):
 
 
 @pytest.mark.parametrize("query", ["tools=search", "tools=", "tools=search_tools&tools=x"])
-def test_unknown_tools_in_the_address_are_named(query):
+def test_who_names_an_unknown_tool_is_told_those_there_are(query):
     response = post(request("tools/list"), url_query=query)
     assert error(response) == (400, -32600)
     assert "there are search_capabilities, search_tools, get_capability, report_outcome" in response.body
-
-
-def test_who_calls_an_unknown_tool_is_told_those_there_are():
     response = post(request("tools/call", {"name": "refund"}))
     assert "there are search_capabilities, get_capability" in response.body
 
@@ -232,25 +229,18 @@ def test_correctable_faults_are_tool_errors(arguments, named):
     assert "structuredContent" not in answer
 
 
-def test_internal_failure_is_hidden_and_counted():
-    measured, down = [], raising(DependencyFailed("mats-callers in account 123456789012 denies it"))
-    broken = replace(APPLICATION, audiences_of=down, observe=MeasureObserver(measured.append))
+@pytest.mark.parametrize(("error", "told"), [
+    (DependencyFailed("mats-callers in account 123456789012 denies it"), "discovery cannot answer now; try again"),
+    (Overloaded(96), "96 requests wait already; try again in 1 s, or send fewer at once"),
+])  # fmt: skip
+def test_internal_failure_is_counted_and_hidden_unless_a_caller_can_do_something(error, told):
+    measured: list[Any] = []
+    broken = replace(APPLICATION, audiences_of=raising(error), observe=MeasureObserver(measured.append))
     signed = {"identity": {"userArn": "arn:aws:iam::123456789012:user/a"}}
     answer = called("get_capability", {"id": THREE[0].id}, application=broken, **signed)
     assert answer["isError"]
-    assert "123456789012" not in answer["content"][0]["text"]
-    assert "try again" in answer["content"][0]["text"]
+    assert answer["content"][0]["text"] == told
     assert [measures["Failed"].value for measures in measured] == [1]
-
-
-def test_too_many_requests_are_told_as_over_http():
-    full = replace(APPLICATION, audiences_of=raising(Overloaded(96)))
-    answer = called(
-        "get_capability", {"id": THREE[0].id}, application=full,
-        identity={"userArn": "arn:aws:iam::123456789012:user/a"},
-    )  # fmt: skip
-    assert answer["isError"]
-    assert answer["content"][0]["text"] == "96 requests wait already; try again in 1 s, or send fewer at once"
 
 
 def test_hostile_registration_stays_data():
