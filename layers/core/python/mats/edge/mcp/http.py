@@ -37,13 +37,19 @@ def respond(application: Application, request: Request, parameters: McpParameter
     try:
         names = parse_names(parameters.tools) if parameters.tools else offered_by(application)
         session = McpSession(lambda: application, request.caller, names)
-        return _reply(request.json(), request, session)
+        name = _decode_header(request.header("Mcp-Name"))
+        headers = MirroredHeaders(request.header("MCP-Protocol-Version"), request.header("Mcp-Method"), name)
+        reply = protocol.reply_to(request.json(), session, headers)
     except BodyTooLarge as error:
         return _error(413, INVALID_REQUEST, str(error))
     except BodyUnreadable as error:
         return _error(400, PARSE_ERROR, str(error))
     except RequestInvalid as error:
         return _error(400, INVALID_REQUEST, str(error))
+    if reply is None:
+        return Response(202, "")
+    shows_error = reply.stateless or reply.id is None
+    return _json(_STATUS.get(reply.code, 200) if shows_error else 200, reply.to_json())
 
 
 def _refusal(request: Request) -> Response | None:
@@ -57,16 +63,6 @@ def _refusal(request: Request) -> Response | None:
     if accepted.isdisjoint(("application/json", "application/*", "*/*")):
         return _error(406, INVALID_REQUEST, "responses are application/json; accept that")
     return None
-
-
-def _reply(message: object, request: Request, session: McpSession) -> Response:
-    version = request.header("MCP-Protocol-Version")
-    name = _decode_header(request.header("Mcp-Name"))
-    reply = protocol.reply_to(message, session, MirroredHeaders(version, request.header("Mcp-Method"), name))
-    if reply is None:
-        return Response(202, "")
-    shows_error = reply.stateless or reply.id is None
-    return _json(_STATUS.get(reply.code, 200) if shows_error else 200, reply.to_json())
 
 
 def _is_allowed_origin(request: Request) -> bool:

@@ -5,7 +5,7 @@ negotiate one by `initialize`: https://modelcontextprotocol.io/specification.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mats import __version__
@@ -58,14 +58,12 @@ class MirroredHeaders:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    id: str | int
-    method: str
-    params: Message
+class _RpcError(Exception):
+    """Makes the reply an error with one of the codes above."""
 
-    def error(self, code: int, message: str) -> RpcReply:
-        return RpcReply(self.id, code=code, message=message)
+    def __init__(self, code: int, message: str, data: Message | None = None) -> None:
+        super().__init__(message)
+        self.code, self.data = code, data
 
 
 def reply_to(message: object, session: McpSession, headers: MirroredHeaders | None = None) -> RpcReply | None:
@@ -76,17 +74,23 @@ def reply_to(message: object, session: McpSession, headers: MirroredHeaders | No
     if fault := _invalid_reason(message):
         return RpcReply(None, code=INVALID_REQUEST, message=fault)
     assert isinstance(message, dict)  # noqa: S101 - checked by _invalid_reason
-    if "method" not in message:
-        return None
     version = headers.version if headers else None
-    if "id" not in message:
-        return None if version in (None, *SUPPORTED) else _unsupported_version(None, version)
-    request = _Request(message["id"], message["method"], message.get("params", {}))
-    if not isinstance(request.params, dict):
-        return request.error(INVALID_PARAMS, "`params` must be an object")
-    if _VERSION in mapping_at(request.params, "_meta") or version not in (None, *WITH_HANDSHAKE):
-        return replace(_reply_stateless(request, session, headers), stateless=True)
-    return _dispatch(request, session, _METHODS_AFTER_HANDSHAKE)
+    if "method" not in message or ("id" not in message and version in (None, *SUPPORTED)):
+        return None
+    params, stateless = message.get("params", {}), False
+    try:
+        if "id" not in message:
+            raise _unsupported_version(version)
+        if not isinstance(params, dict):
+            raise _RpcError(INVALID_PARAMS, "`params` must be an object")
+        stateless = _VERSION in mapping_at(params, "_meta") or version not in (None, *WITH_HANDSHAKE)
+        if stateless:
+            result = _answer_stateless(message["method"], params, session, headers)
+        else:
+            result = _answer(message["method"], params, session, _METHODS_AFTER_HANDSHAKE)
+    except _RpcError as error:
+        return RpcReply(message.get("id"), code=error.code, message=str(error), data=error.data, stateless=stateless)
+    return RpcReply(message["id"], result, stateless=stateless)
 
 
 def _invalid_reason(message: object) -> str:
@@ -103,63 +107,54 @@ def _invalid_reason(message: object) -> str:
     return ""
 
 
-def _reply_stateless(request: _Request, session: McpSession, headers: MirroredHeaders | None) -> RpcReply:
-    """The reply to a request of 2026-07-28, which carries its version and client."""
-    version = headers.version if headers else None
-    meta = mapping_at(request.params, "_meta")
-    missing = [key for key in (_VERSION, _CAPABILITIES) if key not in meta]
-    if missing and version not in (None, *SUPPORTED):
-        return _unsupported_version(request.id, version)
-    if missing:
-        return request.error(INVALID_PARAMS, f"`params._meta` lacks {', '.join(missing)}")
+def _answer_stateless(method: str, params: Message, session: McpSession, headers: MirroredHeaders | None) -> Message:
+    """The result of a request of 2026-07-28, which carries its version and client."""
+    meta = mapping_at(params, "_meta")
+    if missing := [key for key in (_VERSION, _CAPABILITIES) if key not in meta]:
+        if headers and headers.version not in (None, *SUPPORTED):
+            raise _unsupported_version(headers.version)
+        raise _RpcError(INVALID_PARAMS, f"`params._meta` lacks {', '.join(missing)}")
     requested = meta[_VERSION]
-    if headers and (mismatch := _mismatch(request, requested, headers)):
-        return request.error(HEADER_MISMATCH, mismatch)
+    if headers and (mismatch := _mismatch(method, params, requested, headers)):
+        raise _RpcError(HEADER_MISMATCH, mismatch)
     if not isinstance(requested, str):
-        return request.error(INVALID_PARAMS, f"{_VERSION} must be a string")
+        raise _RpcError(INVALID_PARAMS, f"{_VERSION} must be a string")
     if requested != CURRENT:
-        return _unsupported_version(request.id, requested)
-    reply = _dispatch(request, session, _STATELESS_METHODS)
-    preamble = {**_PREAMBLE, **_CACHING} if request.method in ("server/discover", "tools/list") else _PREAMBLE
-    return reply if reply.result is None else replace(reply, result={**preamble, **reply.result})
+        raise _unsupported_version(requested)
+    result = _answer(method, params, session, _STATELESS_METHODS)
+    return {**_PREAMBLE, **(_CACHING if method in ("server/discover", "tools/list") else {}), **result}
 
 
-def _mismatch(request: _Request, version: object, headers: MirroredHeaders) -> str:
+def _mismatch(method: str, params: Message, version: object, headers: MirroredHeaders) -> str:
     """How the headers differ from the message; empty if they do not."""
     if headers.version != version:
         return "the header MCP-Protocol-Version is not the version of the request"
-    if headers.method != request.method:
+    if headers.method != method:
         return "the header Mcp-Method is not the method of the request"
-    if request.method == "tools/call" and headers.name != request.params.get("name"):
+    if method == "tools/call" and headers.name != params.get("name"):
         return "the header Mcp-Name is not the name of the tool"
     return ""
 
 
-def _unsupported_version(id: str | int | None, version: object) -> RpcReply:
+def _unsupported_version(version: object) -> _RpcError:
     requested = str(version)[:_MAX_ECHO]
-    return RpcReply(
-        id,
-        code=UNSUPPORTED_VERSION,
-        message=f"Unsupported protocol version {requested!r}; supported are {', '.join(SUPPORTED)}",
-        data={"supported": list(SUPPORTED), "requested": requested},
-    )
+    message = f"Unsupported protocol version {requested!r}; supported are {', '.join(SUPPORTED)}"
+    return _RpcError(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
 
 
-_Method = Callable[[_Request, McpSession], Message | RpcReply]
+_Method = Callable[[Message, McpSession], Message]
 
 
-def _dispatch(request: _Request, session: McpSession, methods: Mapping[str, _Method]) -> RpcReply:
-    method = methods.get(request.method)
-    if method is None:
-        return request.error(METHOD_NOT_FOUND, f"Method not found: {request.method[:_MAX_ECHO]!r}")
-    result = method(request, session)
-    return result if isinstance(result, RpcReply) else RpcReply(request.id, result)
+def _answer(method: str, params: Message, session: McpSession, methods: Mapping[str, _Method]) -> Message:
+    if method not in methods:
+        raise _RpcError(METHOD_NOT_FOUND, f"Method not found: {method[:_MAX_ECHO]!r}")
+    return methods[method](params, session)
 
 
-def _initialize(request: _Request, session: McpSession) -> Message | RpcReply:
-    requested = request.params.get("protocolVersion")
+def _initialize(params: Message, session: McpSession) -> Message:
+    requested = params.get("protocolVersion")
     if not isinstance(requested, str):
-        return request.error(INVALID_PARAMS, "`protocolVersion` must be a string")
+        raise _RpcError(INVALID_PARAMS, "`protocolVersion` must be a string")
     agreed = requested if requested in WITH_HANDSHAKE else WITH_HANDSHAKE[0]
     return {
         "protocolVersion": agreed, "capabilities": {"tools": {}}, "serverInfo": _SERVER,
@@ -167,7 +162,7 @@ def _initialize(request: _Request, session: McpSession) -> Message | RpcReply:
     }  # fmt: skip
 
 
-def _discover_server(request: _Request, session: McpSession) -> Message:
+def _discover_server(params: Message, session: McpSession) -> Message:
     return {
         "supportedVersions": list(SUPPORTED),
         "capabilities": {"tools": {}},
@@ -175,20 +170,20 @@ def _discover_server(request: _Request, session: McpSession) -> Message:
     }
 
 
-def _list_tools(request: _Request, session: McpSession) -> Message | RpcReply:
-    if request.params.get("cursor") is not None:
-        return request.error(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
+def _list_tools(params: Message, session: McpSession) -> Message:
+    if params.get("cursor") is not None:
+        raise _RpcError(INVALID_PARAMS, "there is only one page of tools; leave out `cursor`")
     return {"tools": tools.definitions(session.tools, tools.summary(session))}
 
 
-def _call_tool(request: _Request, session: McpSession) -> Message | RpcReply:
-    name, arguments = request.params.get("name"), request.params.get("arguments")
+def _call_tool(params: Message, session: McpSession) -> Message:
+    name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict | None):
-        return request.error(INVALID_PARAMS, "`name` must be a string and `arguments` an object")
+        raise _RpcError(INVALID_PARAMS, "`name` must be a string and `arguments` an object")
     result = tools.call(name, arguments or {}, session)
     if result is None:
         there = ", ".join(session.tools)
-        return request.error(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}; there are {there}")
+        raise _RpcError(INVALID_PARAMS, f"Unknown tool: {name[:_MAX_ECHO]!r}; there are {there}")
     return result
 
 
@@ -197,7 +192,7 @@ _PREAMBLE: Message = {"resultType": "complete", "_meta": {"io.modelcontextprotoc
 _CACHING: Message = {"ttlMs": _TOOLS_TTL_MS, "cacheScope": "private"}
 _METHODS_AFTER_HANDSHAKE: Mapping[str, _Method] = {
     "initialize": _initialize,
-    "ping": lambda _request, _session: {},
+    "ping": lambda _params, _session: {},
     "tools/list": _list_tools,
     "tools/call": _call_tool,
 }
