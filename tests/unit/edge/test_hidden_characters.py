@@ -100,23 +100,20 @@ def made_for(format: Format) -> Callable[[Profile], str]:
     return tools
 
 
-class _Recorder:
-    """Stands for Converse; keeps the requests."""
+def keeping(requests: list[Any]) -> Callable[[Any], ModelReply]:
+    """A stand-in for Converse that keeps the requests."""
 
-    def __init__(self) -> None:
-        self.requests: list[Any] = []
-
-    def __call__(self, request: Any) -> ModelReply:
-        self.requests.append(request)
+    def ask_model(question: Any) -> ModelReply:
+        requests.append(prompt_request(question))
         return ModelReply(stop="end_turn", calls=(), text="", usage=Usage())
+
+    return ask_model
 
 
 def rerank_request(profile: Profile) -> str:
-    sent = _Recorder()
-    LlmReranker(ask=lambda question: sent(prompt_request(question)), name="m", text=prompt("rerank")).rerank(
-        "refund", [profile]
-    )
-    return json.dumps(sent.requests, ensure_ascii=False)
+    sent: list[Any] = []
+    LlmReranker(ask=keeping(sent), name="m", text=prompt("rerank")).rerank("refund", [profile])
+    return json.dumps(sent, ensure_ascii=False)
 
 
 MODELS_READ: dict[str, Callable[[Profile], str]] = {
@@ -168,12 +165,12 @@ def test_nothing_hidden_is_dropped_in_silence(output):
 
 
 def test_no_hidden_character_reaches_the_writer():
-    sent = _Recorder()
-    writer = LlmWriter(ask=lambda question: sent(prompt_request(question)), name="m", text=prompt("enrich"))
+    sent: list[Any] = []
+    writer = LlmWriter(ask=keeping(sent), name="m", text=prompt("enrich"))
     with pytest.raises(ReplyUnusable):
         writer.describe(a_registration(**attributes(HIDDEN)))
-    assert "refund" in str(sent.requests)
-    assert not [c for c in "".join(every_text(sent.requests)) if is_hidden(c)]
+    assert "refund" in str(sent)
+    assert not [c for c in "".join(every_text(sent)) if is_hidden(c)]
 
 
 def test_no_text_forges_or_hides_in_a_log_line(caplog):
