@@ -7,8 +7,9 @@ that resolves differently a moment later (DNS rebinding) is harmless. No proxy, 
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urljoin
 
 import anyio
@@ -106,15 +107,8 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
         self._may_be_private = private
         self._backend = httpcore2.AnyIOBackend()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Connect to the first address that accepts, within shares of the timeout."""
+    async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first address that accepts, within shares of our own timeout."""
         self._may_be_private = self._may_be_private and host == self._host and port in self._ports
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = [str(info[4][0]) for info in found]
