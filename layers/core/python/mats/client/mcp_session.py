@@ -74,8 +74,8 @@ class Session:
         headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
         if self.meta:
             headers[MCP_METHOD_HEADER] = method
-            named = params.get("uri" if method == "resources/read" else "name")
-            headers |= {} if named is None else {MCP_NAME_HEADER: encode_header_value(str(named))}
+            if "name" in params:
+                headers[MCP_NAME_HEADER] = encode_header_value(str(params["name"]))
             params = {**params, "_meta": dict(self.meta)}
         options: CallOptions = {"headers": headers, "cancel_on_abandon": False}
         return await self.dispatcher.send_raw_request(method, params, options)
