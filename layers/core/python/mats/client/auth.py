@@ -3,19 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 _SERVICE = "execute-api"
-
-
-class Auth(Protocol):
-    """Authenticates requests."""
-
-    def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        """The headers to send instead of these; called for every attempt.
-
-        Raises ValueError: credentials are missing or malformed; the message says which.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +15,7 @@ class Bearer:
     token: str | Callable[[], str] = field(repr=False)
 
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
+        """The headers to send, called for every attempt. Raises ValueError: the token is malformed."""
         token = self.token if isinstance(self.token, str) else self.token()
         if not token.isascii() or not token.isprintable() or not token.strip():
             raise ValueError("the token is invalid: it is empty, or has characters that a header cannot have")
@@ -43,7 +34,7 @@ class SigV4:
     """botocore credentials, which may be refreshable: `boto3.Session().get_credentials()`."""
 
     def headers(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        """Add a signature, which is valid for five minutes."""
+        """Add a signature, which is valid for five minutes. Raises ValueError: there are no credentials."""
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - for SigV4 only
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
@@ -59,3 +50,6 @@ class SigV4:
         if found is None:
             raise ValueError("no AWS credentials to sign with: set a profile, or pass `credentials`")
         return found
+
+
+Auth: TypeAlias = Bearer | SigV4
