@@ -101,9 +101,13 @@ def test_request_follows_the_contract():
     ("com.acme/a//b", "/capabilities/com.acme%2Fa%2F%2Fb"),
 ])  # fmt: skip
 def test_id_reaches_the_server_unchanged(id, path):
-    with serving((404, problem(404))) as server, Client(server.url) as mats, pytest.raises(NotFound):
-        mats.capability(id)
-    assert server.requests[0].target == path
+    instructions = {"id": "com.acme/x", "instructions": "Go.", "files": ["SKILL.md"], "suspicious": []}
+    with serving((404, problem(404)), (200, instructions)) as server, Client(server.url) as mats:
+        with pytest.raises(NotFound):
+            mats.capability(id)
+        assert mats.instructions(id).files == ["SKILL.md"]
+    assert [asked.target for asked in server.requests] == [path, f"{path}/instructions"]
+    assert server.requests[1].headers["Accept"] == "application/json"
 
 
 @pytest.mark.parametrize(("status", "error"), [
