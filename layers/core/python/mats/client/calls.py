@@ -194,7 +194,6 @@ class Caller:
         values = {**values_of(call.stated), **self.values}
         given = {name: value for name, value in values.items() if name in call.headers}
         missing = [name for name in call.headers if name not in {*given, *call.optional}]
-
         faults, shown_url, secrets = list[Fault](), "", list["Credential"]()
         with requests.gather(faults):
             requests.check_values(missing, "the server asks for this header")
