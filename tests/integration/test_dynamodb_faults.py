@@ -43,14 +43,14 @@ def stored(name: str = "pay", *, rev: int = 1, **about: object) -> Stored:
     return Stored(profile, array("f", [0.6, 0.8]))
 
 
-def asking_once(timeout_s: float = 5) -> Tables:
+def asking_once() -> Tables:
     """A client for wherever the environment says the service is; making one takes longer than asking."""
-    return _made(os.environ["AWS_ENDPOINT_URL_DYNAMODB"], os.environ.get("AWS_ACCESS_KEY_ID"), timeout_s)
+    return _made(os.environ["AWS_ENDPOINT_URL_DYNAMODB"], os.environ.get("AWS_ACCESS_KEY_ID"))
 
 
 @cache
-def _made(url: str, key: str | None, timeout_s: float) -> Tables:
-    return Tables(timeout_s=timeout_s, attempts=1)
+def _made(url: str, key: str | None) -> Tables:
+    return Tables(timeout_s=5, attempts=1)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def stream_records(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def rejected(n: int = 1, error: str = "tags: must be a list") -> Profile:
-    return Profile(namespace="com.acme", name=f"tool-{n}", status=Status.REJECTED, error=error)
+def rejected(n: int = 1) -> Profile:
+    return Profile(namespace="com.acme", name=f"tool-{n}", status=Status.REJECTED, error="tags: must be a list")
 
 
 class TestTheBus:

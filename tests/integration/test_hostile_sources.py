@@ -24,10 +24,10 @@ TIMEOUT_S, SILENT_S = 2.0, 0.3  # The second one where nothing will come
 Play = Callable[[socket.socket], None]
 
 
-def read_source(kind: SourceKind, *location: str, timeout_s: float = TIMEOUT_S) -> Report:
+def read_source(kind: SourceKind, *location: str) -> Report:
     """What an import of one source reports."""
     importer = Importer(MemoryRegistry())
-    source = TrackedSource(name="x", kind=kind, location=location, namespace="com.acme", timeout_s=timeout_s)
+    source = TrackedSource(name="x", kind=kind, location=location, namespace="com.acme", timeout_s=TIMEOUT_S)
     reading = open_reading(source, Settings())
     importer.import_sources(reading.sources)
     return importer.report

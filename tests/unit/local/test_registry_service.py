@@ -70,13 +70,13 @@ def test_a_removed_capability_leaves_the_list_at_once_and_comes_back_as_new(loca
 def test_only_changed_profiles_are_read_again(local, service, monkeypatch):
     local.stores.registry.put([a_registration(name=f"tool-{n}") for n in range(5)])
     drain(local)
-    service.refresh()
+    service.capabilities.refresh()
     read: list[str] = []
     list_row = capability_list.list_row
     monkeypatch.setattr(
         capability_list, "list_row", lambda profile, **more: read.append(profile.name) or list_row(profile, **more)
     )
-    service.refresh()
+    service.capabilities.refresh()
     assert read == []
     local.stores.trust.put(a_registration(name="tool-3").id, Assigned(trust=50))
     drain(local)
@@ -107,10 +107,10 @@ def test_a_long_list_waits_for_the_next_refresh_but_for_writes_of_this_service(l
     monkeypatch.setattr(capability_list, "_LONG", 1)
     monkeypatch.setattr(capability_list, "_INTERVAL_S", 3_600)
     local.stores.registry.put([a_registration(name="first")])
-    service.refresh()
+    service.capabilities.refresh()
     local.stores.registry.put([a_registration(name="second")])
     assert service.page(ListQuery())["total"] == 1
-    service.refresh()
+    service.capabilities.refresh()
     assert service.page(ListQuery())["total"] == 2
     third = a_registration(name="third")
     service.put(third.id, third.item(), lambda etag: True)
@@ -127,7 +127,7 @@ def test_changes_missed_by_a_failed_refresh_are_read_by_the_next(local, service,
         with monkeypatch.context() as patched:
             patched.setattr(SqliteListing, "profiles", held)
             with pytest.raises(DependencyFailed):
-                service.refresh()
+                service.capabilities.refresh()
         assert {row["status"] for row in service.page(ListQuery())["capabilities"]} == {"active"}
 
 

@@ -119,7 +119,7 @@ def application(
     async def lifespan(starlette: Starlette) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         local.observers.append(metrics)
-        worker, refresh = EnrichmentWorker(local), RefreshThread(registry.refresh, after_listing)
+        worker, refresh = EnrichmentWorker(local), RefreshThread(registry.capabilities.refresh, after_listing)
         worker.start()
         refresh.start()
         starlette.state.refresh = refresh
@@ -219,7 +219,7 @@ def _state(row: ListRow) -> str:
 
 def read_state(local: LocalSystem, registry: RegistryService) -> ServiceState:
     """The state of the service, for its metrics. Raises DependencyFailed: the storage cannot be read."""
-    stores, snapshot = local.stores, registry.snapshot()
+    stores, snapshot = local.stores, registry.capabilities.current()
     depth, oldest = stores.queue.depth(), stores.queue.peek(0, 1)
     encoder, now = local.discover.encoder, datetime.fromisoformat(local.clock.now())
     recent = encoder.recent.cache_info() if isinstance(encoder, RecentVectors) else None

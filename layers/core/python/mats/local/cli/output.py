@@ -208,12 +208,12 @@ def table_of(*headings: str, right: Collection[str] = ()) -> Table:
     return table
 
 
-def readable(value: dict[str, int] | list[str] | int | str, separator: str = "\n") -> str:
+def readable(value: dict[str, int] | list[str] | int | str) -> str:
     match value:
         case dict():
             return ", ".join(f"{count:,} {name}" for name, count in value.items()) or "none"
         case list():
-            return separator.join(value) or "none"
+            return "\n".join(value) or "none"
         case int():
             return f"{value:,}"
     return value

@@ -118,7 +118,7 @@ class CapabilityList:
 class RefreshThread(threading.Thread):
     """Calls `refresh` every second in the background, so that a request reads only the changes of the last one."""
 
-    def __init__(self, refresh: Callable[[], None], after_first: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, refresh: Callable[[], object], after_first: Callable[[], None] = lambda: None) -> None:
         """`after_first` is called once, after the first refresh."""
         super().__init__(name="refresh", daemon=True)
         self._refresh, self._after_first = refresh, after_first

@@ -30,7 +30,7 @@ from mats.domain.search.query import Filter
 from mats.domain.text.words import query_terms
 from mats.edge.snippets import Snippets
 from mats.local.console import requests
-from mats.local.console.capability_list import CapabilityList, Snapshot
+from mats.local.console.capability_list import CapabilityList
 from mats.local.console.selection import ListQuery, is_vector_pending
 from mats.local.imports.importer import RESERVED
 from mats.local.preview.report import preview_over
@@ -50,7 +50,7 @@ class RegistryService:
         """`timeout_s` is how long a write waits for the index."""
         self._local, self._stores, self._timeout_s = local, local.stores, timeout_s
         self._encoder = local.models.encoder.name if local.models.encoder else ""
-        self._list = CapabilityList(local.stores.listing, local.stores.queue, self._encoder)
+        self.capabilities = CapabilityList(local.stores.listing, local.stores.queue, self._encoder)
         self._is_operator = True
 
     def for_owners(self) -> Self:
@@ -59,15 +59,8 @@ class RegistryService:
         owners._is_operator = False
         return owners
 
-    def refresh(self) -> None:
-        """Read the changes since the last refresh."""
-        self._list.refresh()
-
-    def snapshot(self) -> Snapshot:
-        return self._list.current()
-
     def overview(self) -> dict[str, Any]:
-        snapshot, depth, models = self._list.current(), self._stores.queue.depth(), self._local.models
+        snapshot, depth, models = self.capabilities.current(), self._stores.queue.depth(), self._local.models
         return {
             "home": str(self._local.settings.home),
             "registered": len(snapshot.rows),
@@ -79,7 +72,7 @@ class RegistryService:
         }
 
     def page(self, query: ListQuery) -> dict[str, Any]:
-        return self._list.current().page(query)
+        return self.capabilities.current().page(query)
 
     def use(self, query: UseQuery) -> dict[str, Any]:
         return report_use(self._local, query)
@@ -244,12 +237,12 @@ class RegistryService:
                     waiting = self._stores.queue.has_unfinished(id)
                     listed = self._stores.listing.profiles([id]) if is_expected else ()
                     if is_expected and any(indexed and is_expected(profile) for profile, indexed in listed):
-                        self._list.expire()
+                        self.capabilities.expire()
                         return True
                     if not waiting or time.monotonic() > deadline:
                         break
                     time.sleep(_POLL_S)
-        self._list.expire()
+        self.capabilities.expire()
         return False
 
 
