@@ -55,9 +55,9 @@ ENDPOINTS = [
 ]  # fmt: skip
 
 NAMES = [
-    "a/b/c/../../d",
+    "a/b/c/.../d",
     "a%2Fb%2fc%252F%00",
-    "../../registry",
+    ".../registry",
     "?q=1#/edit?id=2",
     "a&open=b&kind=tool=x",
     "/" * 190,

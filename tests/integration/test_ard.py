@@ -9,7 +9,7 @@ from tests.ard_schema import CODES, valid
 from tests.command import ask
 from tests.integration.conftest import tool
 
-EVIL = ('a/b c?d#e%f"<g>', "返金/返品", "..", "%2e%2e", "urn:air:a:b")
+EVIL = ('a/b c?d#e%f"<g>', "返金/返品", "...", "%2e%2e", "urn:air:a:b")
 ITEMS = [
     tool(
         "get_forecast", description="Weather forecast of a city", tags=["mcp", "weather"],
