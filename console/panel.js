@@ -57,7 +57,7 @@ function opener(id) {
   return document.querySelector(`main a.name[data-id="${CSS.escape(id)}"]`);
 }
 
-/** All of a capability if the registry is on this machine; otherwise the public profile. */
+/** All of a capability if this token may read the registry; otherwise the public profile. */
 async function details(id, signal) {
   if (await hasRegistry({ signal })) return { ...(await ask(`registry/capabilities/${pathOf(id)}`, { signal })), here: true };
   const { snippets, ...profile } = await ask(`capabilities/${pathOf(id)}?snippets=true`, { signal });

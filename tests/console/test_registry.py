@@ -211,16 +211,17 @@ def test_documents_are_previewed_then_registered(blank, empty):
     expect(rows(page)).to_have_count(2)
 
 
-def test_a_service_that_only_answers_says_so(console):
-    console.forgive(r"status of 404 .*/registry")
+def test_a_page_that_a_token_may_not_read_says_so(console):
+    console.forgive(r"status of 403 .*/registry")
     console.page.route(
-        re.compile(r":\d+/registry([/?]|$)"), lambda route: route.fulfill(status=404, json={"detail": "no"})
+        re.compile(r":\d+/registry([/?]|$)"),
+        lambda route: route.fulfill(status=403, json={"detail": "this may only read"}),
     )
     page = console.open()
     expect(page.get_by_text("Describe the task in your own words.")).to_be_visible()
     for address in ("registry", "review", "use", "import", "edit"):
         page.goto(f"{console.url}/#/{address}")
-        expect(page.get_by_text("This service has no registry of its own")).to_be_visible()
+        expect(page.get_by_text("Nothing to see or to change here: this may only read.")).to_be_visible()
 
 
 def test_use_shows_what_was_found_and_what_nothing_served(blank, empty):

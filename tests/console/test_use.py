@@ -95,9 +95,9 @@ def test_instructions_of_a_skill_are_read_in_the_panel(use):
     assert copied(page) == "# Count\n\nAll of it.⟨U+202E⟩"
 
 
-def test_a_service_without_a_registry_has_the_same(use):
-    use.forgive(r"status of 404 .*/registry")
-    fulfil(use.page, {"detail": "nothing is here"}, status=404, url=re.compile(r":\d+/registry([/?]|$)"))
+def test_a_token_that_only_reads_sees_the_same(use):
+    use.forgive(r"status of 403 .*/registry")
+    fulfil(use.page, {"detail": "this may only read"}, status=403, url=re.compile(r":\d+/registry([/?]|$)"))
     page = use.open(at("search", q="refund", open=f"{NAMESPACE}/count"))
     with page.expect_response("**/capabilities/com.acme.pay/count/instructions"):
         section(page).get_by_text("Instructions", exact=True).click()
