@@ -158,7 +158,7 @@ class Domain:
 
         A managed domain ends a request after minutes, so the merge goes on in the background.
         """
-        params = {"max_num_segments": 1, "wait_for_completion": "false"}
+        params = {"request_timeout": _timeout(WRITE_S), "max_num_segments": 1, "wait_for_completion": "false"}
         self._call(lambda: self._client.indices.forcemerge(index=index, params=params))
 
     def behind(self, alias: str) -> list[str]:
