@@ -11,7 +11,6 @@ from infra.sizes import SIZES, Size
 from mats.settings import COHERE, TITAN, Settings, fault_of, like, option, parse_value
 
 ENCODER, COHERE_ENCODER = f"{TITAN}:0", f"{COHERE}:0"  # The encoders on Bedrock that mats has a client for
-_HOST = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}"
 _MODEL = re.compile(r"[a-z0-9-]+\.[a-z0-9.:-]+")
 _MODEL_PREFIXES = ("us", "us-gov", "eu", "apac", "jp", "au", "ca", "global")
 _ARN = r"arn:aws[\w-]*:{}:[a-z0-9-]+:\d{{12}}:{}"

@@ -1,8 +1,9 @@
 """Who may use the service: tokens, host names, and the options that set them."""
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import anyio
@@ -30,6 +31,7 @@ TOKENS = TokenBook(
     Path("nowhere"), [Token(scope, scope, digest(secret), "2026-01-01") for scope, secret in SECRETS.items()]
 )
 SHARED = Access(frozenset({"mats.example.com"}), TOKENS)
+ANSWER = Response(status_code=204)
 OPEN = [
     "/", "/docs", "/healthz", "/openapi.json", "/console/main.js", "/static/docs.js",
     "/docs/assets/swagger-ui.css",
@@ -48,9 +50,19 @@ def needed(method: str, path: str) -> TokenScope | None:
 
 
 def sent(
-    method: str, path: str, *authorization: str, tokens: TokenBook = TOKENS, own: Path | None = None
+    method: str,
+    path: str,
+    *authorization: str,
+    tokens: TokenBook = TOKENS,
+    own: Path | None = None,
+    app: Callable = ANSWER,
+    more: Iterable[bool] = repeat(False),
 ) -> tuple[int, dict[str, str], str]:
-    """The status, headers and body of a request to a guarded application that answers everything with 204."""
+    """The status, headers and body of a request to a guarded application.
+
+    `more`: for each part of the body, whether another follows.
+    """
+    parts = iter(more)
     answer: list[dict] = []
     headers = [(b"authorization", value.encode("latin-1")) for value in authorization]
 
@@ -58,41 +70,29 @@ def sent(
         answer.append(message)
 
     async def receive() -> dict:
-        return {"type": "http.request"}
+        return {"type": "http.request", "more_body": next(parts)}
 
-    guard = FindPlace(TokenGuard(Response(status_code=204), Access(tokens=tokens, own=own)))
+    guard = FindPlace(TokenGuard(app, Access(tokens=tokens, own=own)))
     anyio.run(guard, {"type": "http", "method": method, "path": path, "headers": headers}, receive, send)
     named = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
     return answer[0]["status"], named, answer[1]["body"].decode()
 
 
+def status_of(method: str, path: str, *authorization: str) -> int:
+    return sent(method, path, *authorization)[0]
+
+
 def test_a_token_that_is_revoked_while_a_body_arrives_does_nothing(tmp_path):
     book = TokenBook(tmp_path)
     secret = book.add("agent", TokenScope.WRITE, "2026-01-01")
-    parts = iter([True, False])
 
     async def app(scope: dict, receive: Callable, send: Callable) -> None:
         while (await receive())["more_body"]:
             book.revoke("agent")
-        await Response(status_code=204)(scope, receive, send)
+        await ANSWER(scope, receive, send)
 
-    async def receive() -> dict:
-        return {"type": "http.request", "body": b"{}", "more_body": next(parts)}
-
-    answer: list[dict] = []
-
-    async def send(message: dict) -> None:
-        answer.append(message)
-
-    guard = FindPlace(TokenGuard(app, Access(tokens=book)))
-    headers = [(b"authorization", f"Bearer {secret}".encode())]
-    scope = {"type": "http", "method": "POST", "path": "/registry/capabilities", "headers": headers}
-    anyio.run(guard, scope, receive, send)
-    assert answer[0]["status"] == 401
-
-
-def status_of(method: str, path: str, *authorization: str) -> int:
-    return sent(method, path, *authorization)[0]
+    request = ("POST", "/registry/capabilities", f"Bearer {secret}")
+    assert sent(*request, tokens=book, app=app, more=[True, False])[0] == 401
 
 
 @pytest.mark.parametrize(("method", "path"), EVERY_ROUTE)

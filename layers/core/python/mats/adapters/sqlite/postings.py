@@ -187,7 +187,7 @@ class Postings(Copied):
         return np.unique(np.concatenate(found)).astype(np.intp) if found else np.zeros(0, np.intp)
 
     def is_in(self, mask: Mask, term: str) -> bool:
-        """Whether a row of this mask has the term, which is taken as it is; the first such row is enough."""
+        """True if a row of this mask has the term, which is taken as it is. Stops at the first."""
         found = (rows for rows, _ in self._present(_number(term)))
         parts = (rows[start : start + _GLANCE] for rows in found for start in range(0, len(rows), _GLANCE))
         return any(mask[part[part < len(mask)]].any() for part in parts)

@@ -35,13 +35,13 @@ class Near(NamedTuple):
     memory: Remembered
 
     def awake(self, profiles: Mapping[Id, Profile]) -> "Near":
-        """The same without what its owner has given another text since: it was used, or passed over, for the former."""
+        """The same without the uses of capabilities whose text was replaced since: a vote is on a text."""
         memory = self.memory
-        now = {id for id, profile in profiles.items() if profile.is_newer_than(memory.at)} & (
-            memory.used | memory.passed_over
-        )
-        awake = replace(memory, used=memory.used - now, passed_over=memory.passed_over - now) if now else memory
-        return self._replace(memory=awake)
+        named = (memory.used | memory.passed_over) & profiles.keys()
+        newer = {id for id in named if profiles[id].is_newer_than(memory.at)}
+        if not newer:
+            return self
+        return self._replace(memory=replace(memory, used=memory.used - newer, passed_over=memory.passed_over - newer))
 
 
 LESSONS = 5  # Most lessons that are read for one request

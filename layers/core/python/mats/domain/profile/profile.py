@@ -228,7 +228,7 @@ class Profile(_Frozen):
 
     @property
     def held_now(self) -> Held | None:
-        """What waits for an operator, and is the latest registration: an invalid one after it is not."""
+        """The latest registration, if it waits for an operator; None if it is shown, or invalid."""
         return self.held if self.status is Status.HELD else None
 
     @property

@@ -79,7 +79,7 @@ class ArdListParameters(Parameters):
 
 
 def _narrow(wish: ArdFilter) -> tuple[frozenset[Kind], Scope]:
-    """What the index can filter by; without a kind, nothing satisfies the filter."""
+    """The kinds and the scope by which the index filters; no kinds if nothing satisfies the filter."""
     tag_choices = {frozenset(wish.tags)} if wish.tags else set()
     kinds = frozenset(Kind)
     if wish.type:
